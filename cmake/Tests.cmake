@@ -1,0 +1,47 @@
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# tests/<layer>/*_test.cpp is one program per directory; tests/support is shared by all.
+file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
+if(support_sources)
+  add_library(ff_test_support STATIC ${support_sources})
+  set(support_scope PUBLIC)
+else()
+  add_library(ff_test_support INTERFACE)
+  set(support_scope INTERFACE)
+endif()
+target_include_directories(ff_test_support ${support_scope} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(ff_test_support ${support_scope} ff_cli GTest::gtest GTest::gtest_main)
+
+file(GLOB test_directories CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/tests/*)
+foreach(directory ${test_directories})
+  get_filename_component(name ${directory} NAME)
+  file(GLOB sources CONFIGURE_DEPENDS ${directory}/*_test.cpp)
+  if(sources)
+    add_executable(test_${name} ${sources})
+    target_link_libraries(test_${name} PRIVATE ff_test_support)
+    target_compile_definitions(test_${name} PRIVATE
+      FIRSTFAULT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+      FIRSTFAULT_BINARY="$<TARGET_FILE:firstfault>")
+    add_dependencies(test_${name} firstfault)
+    gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+  endif()
+endforeach()
+
+# tests/fuzz/<name>_fuzz.cpp: with FIRSTFAULT_FUZZ a libFuzzer program, else a program that replays its corpus
+# tests/fuzz/corpus/<name>/ and every truncation of each small file in it.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+foreach(source ${fuzz_sources})
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE "_fuzz" "" name ${name})
+  if(FIRSTFAULT_FUZZ)
+    add_executable(fuzz_${name} ${source})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
+  endif()
+  target_link_libraries(fuzz_${name} PRIVATE ff_cli)
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 300)
+endforeach()
