@@ -11,6 +11,7 @@ else()
   set(support_scope INTERFACE)
 endif()
 target_include_directories(ff_test_support ${support_scope} ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+target_compile_definitions(ff_test_support ${support_scope} FIRSTFAULT_HOSTS_DIR="${PROJECT_SOURCE_DIR}/tests/hosts")
 target_link_libraries(ff_test_support ${support_scope} ff_cli GTest::gtest GTest::gtest_main)
 
 file(GLOB test_directories CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/tests/*)
