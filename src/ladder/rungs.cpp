@@ -1,0 +1,43 @@
+#include <array>
+
+#include "device/checks.h"
+#include "ladder/ladder.h"
+
+namespace ff::ladder {
+namespace {
+
+std::span<const Check> none() { return {}; }
+
+std::string device_input(const CheckInputs& inputs) { return inputs.device == "cpu" ? "CPU asked for (--device cpu)" : ""; }
+
+std::string compute_input(const CheckInputs& inputs) {
+  if (!inputs.live) return "needs a live machine (--from reads a recorded one)";
+  return "";
+}
+
+std::string dataset_input(const CheckInputs& inputs) { return inputs.dataset.empty() ? "no --dataset given" : ""; }
+std::string model_input(const CheckInputs& inputs) { return inputs.policy.empty() ? "no --policy given" : ""; }
+
+std::string workload_input(const CheckInputs& inputs) {
+  if (inputs.workload.empty()) return "no --workload given";
+  if (!inputs.live) return "needs a live machine (--from reads a recorded one)";
+  return "";
+}
+
+}  // namespace
+
+std::span<const RungEntry> rungs() {
+  static constexpr std::array<RungEntry, rung_count> ladder{{
+      {Rung::device, &device::checks, &device_input},
+      {Rung::compute, &none, &compute_input},
+      {Rung::dataset, &none, &dataset_input},
+      {Rung::model, &none, &model_input},
+      {Rung::step, &none, &workload_input},
+      {Rung::resume, &none, &workload_input},
+      {Rung::episode, &none, &workload_input},
+      {Rung::evaluation, &none, &workload_input},
+  }};
+  return ladder;
+}
+
+}  // namespace ff::ladder

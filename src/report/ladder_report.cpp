@@ -1,0 +1,272 @@
+#include "report/ladder_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace ff::report {
+namespace {
+
+constexpr std::size_t id_column = 28;
+
+Value evidence_value(const std::vector<Evidence>& evidence) {
+  Value out = Value::list();
+  for (const auto& e : evidence) {
+    Value item = Value::object({{"source", e.source}});
+    if (e.line != 0) item.set("line", e.line);
+    item.set("text", e.text);
+    out.push(std::move(item));
+  }
+  return out;
+}
+
+std::string place(const Evidence& e) { return e.line != 0 ? fmt::format("{}:{}", e.source, e.line) : e.source; }
+
+std::string mark(ladder::RungStatus status, const Style& style) {
+  switch (status) {
+    case ladder::RungStatus::pass: return style.green("holds  ");
+    case ladder::RungStatus::warn: return style.yellow("holds !");
+    case ladder::RungStatus::fail: return style.red("BROKEN ");
+    case ladder::RungStatus::error: return style.red("ERROR  ");
+    case ladder::RungStatus::skip: return style.dim("skipped");
+    case ladder::RungStatus::not_reached: return style.dim("-      ");
+  }
+  return {};
+}
+
+std::string mark(Status status, const Style& style) {
+  switch (status) {
+    case Status::pass: return style.green("ok  ");
+    case Status::warn: return style.yellow("warn");
+    case Status::fail: return style.red("FAIL");
+    case Status::skip: return style.dim("skip");
+    case Status::error: return style.red("ERR ");
+  }
+  return {};
+}
+
+std::string count_words(const ladder::RungResult& rung) {
+  std::size_t passed = 0, warned = 0, failed = 0, skipped = 0, errored = 0;
+  for (const auto& c : rung.checks) {
+    passed += c.status == Status::pass ? 1 : 0;
+    warned += c.status == Status::warn ? 1 : 0;
+    failed += c.status == Status::fail ? 1 : 0;
+    skipped += c.status == Status::skip ? 1 : 0;
+    errored += c.status == Status::error ? 1 : 0;
+  }
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t n, std::string_view word) {
+    if (n != 0) parts.push_back(fmt::format("{} {}", n, word));
+  };
+  add(failed, "failed");
+  add(errored, "could not run");
+  add(warned, warned == 1 ? "warning" : "warnings");
+  add(passed, "passed");
+  add(skipped, "skipped");
+  return join(parts, ", ");
+}
+
+void bullet(std::string& out, std::string_view text, std::size_t indent, std::size_t width, std::string_view sign = "- ") {
+  out += std::string(indent, ' ');
+  out += sign;
+  out += wrapped(printable(text, 2000), indent + sign.size(), width) + "\n";
+}
+
+/// Commands are never wrapped: they are there to be copied.
+void command(std::string& out, std::string_view text, std::size_t indent) {
+  out += std::string(indent, ' ') + "$ " + printable(text, 2000) + "\n";
+}
+
+void first_fault_text(std::string& out, const CheckResult& fault, const Style& style, std::size_t width) {
+  out += "\n" + style.red(fault.status == Status::error ? "A check could not run" : "First fault") + "  " + style.bold(fault.id);
+  if (!fault.causes.empty()) out += "  " + style.dim("cause ") + fault.causes.front();
+  out += "\n  " + style.bold(wrapped(printable(fault.summary, 2000), 2, width)) + "\n";
+  if (!fault.evidence.empty()) {
+    out += "\nSeen in\n";
+    constexpr std::size_t shown = 6;
+    for (std::size_t i = 0; i < std::min(shown, fault.evidence.size()); ++i)
+      bullet(out, place(fault.evidence[i]) + ": " + fault.evidence[i].text, 2, width);
+    if (fault.evidence.size() > shown) out += style.dim(fmt::format("  … and {} more in report.md\n", fault.evidence.size() - shown));
+  }
+  if (!fault.fix.empty()) {
+    out += "\n" + style.bold("Do this") + "\n";
+    for (std::size_t i = 0; i < fault.fix.size(); ++i) bullet(out, fault.fix[i], 2, width, fmt::format("{}. ", i + 1));
+  }
+  if (!fault.verify.empty()) {
+    out += "\n" + style.bold("Then prove it") + "\n";
+    for (const auto& line : fault.verify) command(out, line, 2);
+  }
+}
+
+void check_line(std::string& out, const CheckResult& c, const Style& style, std::size_t width) {
+  out += "    " + mark(c.status, style) + " " + fmt::format("{:<{}} ", c.id, id_column);
+  out += wrapped(printable(c.summary, 600), 10 + id_column, width) + "\n";
+}
+
+}  // namespace
+
+Value check_value(const CheckResult& r) {
+  Value out = Value::object({{"id", r.id}, {"status", std::string(ff::status_name(r.status))}, {"causes", Value::list_of(r.causes)}, {"summary", r.summary}});
+  out.set("measured", r.measured.is_null() ? Value::object() : r.measured);
+  out.set("evidence", evidence_value(r.evidence)).set("fix", Value::list_of(r.fix)).set("verify", Value::list_of(r.verify));
+  if (!r.blocked_by.empty()) out.set("blocked_by", r.blocked_by);
+  out.set("duration_us", static_cast<long long>(r.duration.count()));
+  return out;
+}
+
+Value ladder_value(const ladder::Climb& climb, const Value& diagnoses, const std::string& run_path) {
+  Value rungs = Value::list();
+  for (const auto& rung : climb.rungs) {
+    Value checks = Value::list();
+    for (const auto& check : rung.checks) checks.push(check_value(check));
+    Value item = Value::object({{"rung", std::string(rung_name(rung.rung))}, {"status", std::string(ladder::status_name(rung.status))}});
+    if (!rung.reason.empty()) item.set("reason", rung.reason);
+    item.set("checks", std::move(checks)).set("duration_us", static_cast<long long>(rung.duration.count()));
+    rungs.push(std::move(item));
+  }
+  Value out = Value::object({{"schema", "firstfault/ladder/1"}, {"rungs", std::move(rungs)}});
+  out.set("first_fault", climb.first_fault.empty() ? Value() : Value(climb.first_fault));
+  out.set("diagnoses", diagnoses.is_list() ? diagnoses : Value::list());
+  out.set("run", run_path.empty() ? Value() : Value(run_path));
+  return out;
+}
+
+std::string ladder_text(const ladder::Climb& climb, const LadderContext& context, const Style& style, std::size_t width) {
+  std::string out;
+  if (!context.subject.empty()) out += style.bold(printable(context.subject)) + "\n";
+  if (!context.machine.empty()) out += "  " + wrapped(printable(context.machine, 1000), 2, width) + "\n";
+  out += "\n";
+  for (std::size_t i = 0; i < climb.rungs.size(); ++i) {
+    const auto& rung = climb.rungs[i];
+    const std::string detail = rung.reason.empty() ? count_words(rung) : rung.reason;
+    out += fmt::format("  {} {} {:<10} ", i + 1, mark(rung.status, style), rung_name(rung.rung)) + style.dim(wrapped(detail, 23, width)) + "\n";
+    for (const auto& check : rung.checks) {
+      const bool notable = check.status == Status::fail || check.status == Status::error || check.status == Status::warn;
+      if (notable || context.show_all) check_line(out, check, style, width);
+    }
+  }
+  const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault);
+  if (fault != nullptr)
+    first_fault_text(out, *fault, style, width);
+  else
+    out += "\n" + style.green("No fault found") + " on the rungs that were tried.\n";
+  if (fault != nullptr && !context.diagnoses.items().empty()) {
+    out += "\nWhat the logs say\n";
+    std::size_t shown = 0;
+    for (const auto& diagnosis : context.diagnoses.items()) {
+      if (diagnosis["benign"].as_bool() || ++shown > 3) continue;
+      bullet(out, fmt::format("{} ({}): {}", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text(), diagnosis["title"].as_text()), 2, width);
+    }
+  }
+  for (const auto& note : context.notes) out += style.yellow("note ") + wrapped(printable(note, 2000), 5, width) + "\n";
+  if (!context.run_path.empty()) out += "\n" + style.dim("run ") + context.run_path + style.dim("  (report.md, report.json, capture/)") + "\n";
+  return out;
+}
+
+std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& context) {
+  // A cell must not break its table, and foreign text must not become markup or HTML.
+  const auto cell = [](std::string_view text) {
+    std::string s = printable(text, 1000);
+    for (const auto& [from, to] : {std::pair{"&", "&amp;"}, {"<", "&lt;"}, {"|", "\\|"}, {"`", "'"}}) s = replace_all(std::move(s), from, to);
+    return s;
+  };
+  std::string out = "# FirstFault: " + cell(context.subject.empty() ? "a machine" : context.subject) + "\n\n";
+  if (!context.machine.empty()) out += cell(context.machine) + "\n\n";
+  const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault);
+  if (fault == nullptr) {
+    out += "**No fault found** on the rungs that were tried.\n\n";
+  } else {
+    out += fmt::format("## First fault: `{}`\n\n**{}**\n\n", fault->id, cell(fault->summary));
+    if (!fault->causes.empty()) out += "Cause: `" + join(fault->causes, "`, `") + "`\n\n";
+    if (!fault->fix.empty()) out += "Do this:\n\n";
+    for (std::size_t i = 0; i < fault->fix.size(); ++i) out += fmt::format("{}. {}\n", i + 1, cell(fault->fix[i]));
+    if (!fault->verify.empty()) out += "\nThen prove it:\n\n";
+    for (const auto& line : fault->verify) out += "    " + printable(line, 2000) + "\n";
+    out += "\n";
+  }
+  out += "## The ladder\n\n| rung | | |\n|---|---|---|\n";
+  for (const auto& rung : climb.rungs)
+    out += fmt::format("| {} | {} | {} |\n", rung_name(rung.rung), ladder::status_name(rung.status), cell(rung.reason.empty() ? count_words(rung) : rung.reason));
+  for (const auto& rung : climb.rungs) {
+    if (rung.checks.empty()) continue;
+    out += fmt::format("\n## Rung {}\n\n| check | status | |\n|---|---|---|\n", rung_name(rung.rung));
+    for (const auto& c : rung.checks) out += fmt::format("| `{}` | {} | {} |\n", c.id, ff::status_name(c.status), cell(c.summary));
+    for (const auto& c : rung.checks) {
+      if (c.evidence.empty() || c.status == Status::pass || c.status == Status::skip) continue;
+      out += fmt::format("\nEvidence for `{}`:\n\n", c.id);
+      for (const auto& e : c.evidence) out += "- `" + cell(place(e)) + "`: " + cell(e.text) + "\n";
+    }
+  }
+  if (!context.diagnoses.items().empty()) {
+    out += "\n## What the logs say\n\n| cause | confidence | |\n|---|---|---|\n";
+    for (const auto& d : context.diagnoses.items())
+      out += fmt::format("| `{}` | {} | {} |\n", cell(d["cause"].as_text()), d["benign"].as_bool() ? "harmless" : d["confidence"].as_text(), cell(d["title"].as_text()));
+  }
+  if (!context.notes.empty()) {
+    out += "\n## Notes\n\n";
+    for (const auto& note : context.notes) out += "- " + cell(note) + "\n";
+  }
+  return out;
+}
+
+namespace {
+
+template <class Enum, std::size_t N>
+std::optional<Enum> parse_status(std::string_view name, const std::array<Enum, N>& all) {
+  for (const Enum status : all) {
+    if constexpr (std::is_same_v<Enum, Status>) {
+      if (ff::status_name(status) == name) return status;
+    } else {
+      if (ladder::status_name(status) == name) return status;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> texts(const Value& list) {
+  std::vector<std::string> out;
+  for (const auto& item : list.items()) out.emplace_back(item.as_text());
+  return out;
+}
+
+}  // namespace
+
+Result<ladder::Climb> climb_from_value(const Value& document) {
+  if (document["schema"].as_text() != "firstfault/ladder/1") return fail("is no ladder result (schema firstfault/ladder/1)");
+  constexpr std::array statuses{Status::pass, Status::warn, Status::fail, Status::skip, Status::error};
+  using ladder::RungStatus;
+  constexpr std::array rung_statuses{RungStatus::pass, RungStatus::warn, RungStatus::fail, RungStatus::skip, RungStatus::error, RungStatus::not_reached};
+  ladder::Climb climb;
+  climb.first_fault = document["first_fault"].as_text();
+  for (const auto& item : document["rungs"].items()) {
+    ladder::RungResult rung;
+    const auto which = rung_from_name(item["rung"].as_text());
+    const auto status = parse_status(item["status"].as_text(), rung_statuses);
+    if (!which || !status) return fail("holds a rung or status that this version does not know", std::string(item["rung"].as_text()));
+    rung.rung = *which;
+    rung.status = *status;
+    rung.reason = item["reason"].as_text();
+    rung.duration = std::chrono::microseconds(item["duration_us"].as_int());
+    for (const auto& c : item["checks"].items()) {
+      CheckResult check;
+      check.id = c["id"].as_text();
+      check.status = parse_status(c["status"].as_text(), statuses).value_or(Status::error);
+      check.summary = c["summary"].as_text();
+      check.causes = texts(c["causes"]);
+      check.measured = c["measured"];
+      check.fix = texts(c["fix"]);
+      check.verify = texts(c["verify"]);
+      check.blocked_by = c["blocked_by"].as_text();
+      check.duration = std::chrono::microseconds(c["duration_us"].as_int());
+      for (const auto& e : c["evidence"].items())
+        check.evidence.push_back({std::string(e["source"].as_text()), static_cast<std::uint64_t>(std::max<std::int64_t>(0, e["line"].as_int())), std::string(e["text"].as_text())});
+      rung.checks.push_back(std::move(check));
+    }
+    climb.rungs.push_back(std::move(rung));
+  }
+  return climb;
+}
+
+}  // namespace ff::report

@@ -1,0 +1,214 @@
+#include "run/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/text.h"
+
+namespace ff::run {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::uintmax_t max_events_bytes = std::uintmax_t{256} << 20;
+constexpr std::uintmax_t max_manifest_bytes = std::uintmax_t{16} << 20;
+
+Result<std::string> read_file(const std::string& path, std::uintmax_t limit_bytes) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return fail(error.message(), path);
+  if (size > limit_bytes) return fail(fmt::format("{} is more than the limit of {}", human_bytes(size), human_bytes(limit_bytes)), path);
+  std::ifstream in(path, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return fail("cannot be read", path);
+  return content;
+}
+
+Result<void> write_whole(const std::string& path, std::string_view content) {
+  const std::string temporary = path + ".tmp";
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return fail("cannot be written: " + errno_text(errno), temporary, "choose another place with --runs DIR");
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      const int error = errno;
+      close(fd);
+      unlink(temporary.c_str());
+      return fail("cannot be written: " + errno_text(error), path, error == ENOSPC ? "free disk space, or choose another place with --runs DIR" : "");
+    }
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (close(fd) != 0 || rename(temporary.c_str(), path.c_str()) != 0) return fail("cannot be written: " + errno_text(errno), path);
+  return {};
+}
+
+/// One write() call a line with O_APPEND: a kill leaves at most one torn line, and two writers do not mix.
+Result<void> append_line(const std::string& path, const std::string& line) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return fail("cannot be appended to: " + errno_text(errno), path);
+  const ssize_t n = ::write(fd, line.data(), line.size());
+  const int error = errno;
+  close(fd);
+  if (n != static_cast<ssize_t>(line.size())) return fail("cannot be appended to: " + (n < 0 ? errno_text(error) : std::string("disk full")), path);
+  return {};
+}
+
+std::string event_line(std::string_view kind, const Value& fields) {
+  Value line = Value::object({{"time", utc_now()}, {"event", std::string(kind)}});
+  for (const auto& [name, value] : fields.members()) line.set(name, value);
+  return to_json(line) + "\n";
+}
+
+RunRecord read_manifest(const std::string& path) {
+  RunRecord record;
+  record.path = path;
+  if (const auto text = read_file(path + "/manifest.json", max_manifest_bytes))
+    if (auto value = parse_json(*text, path + "/manifest.json")) record.manifest = std::move(*value);
+  record.complete = record.manifest["status"].as_text() == "complete";
+  return record;
+}
+
+bool is_run(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path + "/manifest.json", error) || fs::is_regular_file(path + "/events.jsonl", error);
+}
+
+}  // namespace
+
+std::string runs_root(std::string_view option) {
+  if (!option.empty()) return std::string(option);
+  const char* variable = std::getenv("FIRSTFAULT_RUNS");  // NOLINT(concurrency-mt-unsafe): read before any thread starts
+  return variable != nullptr && *variable != '\0' ? variable : "firstfault-runs";
+}
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::now();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
+                     parts.tm_sec, milliseconds % 1000);
+}
+
+Result<Run> Run::create(const std::string& root, const Options& options) {
+  std::error_code error;
+  fs::create_directories(root, error);
+  if (error) return fail("the directory for runs cannot be made: " + error.message(), root, "choose another place with --runs DIR or FIRSTFAULT_RUNS");
+  std::string time = utc_now().substr(0, 19);
+  std::ranges::replace(time, ':', '-');
+  const std::string base = root + "/" + time + "-" + options.command;
+  Run run;
+  for (int attempt = 1;; ++attempt) {
+    run.path_ = attempt == 1 ? base : fmt::format("{}-{}", base, attempt);
+    if (mkdir(run.path_.c_str(), 0755) == 0) break;
+    if (errno != EEXIST || attempt == 1000)
+      return fail("the run directory cannot be made: " + errno_text(errno), run.path_, "choose another place with --runs DIR or FIRSTFAULT_RUNS");
+  }
+  run.manifest_ = Value::object({{"schema", "firstfault/run/1"},
+                                 {"id", fs::path(run.path_).filename().string()},
+                                 {"command", options.command},
+                                 {"argv", Value::list_of(options.argv)},
+                                 {"started", utc_now()},
+                                 {"status", "running"}});
+  if (!options.parent.empty()) run.manifest_.set("parent", options.parent);
+  if (auto written = run.write("manifest.json", to_json(run.manifest_, 2) + "\n"); !written) return std::unexpected(written.error());
+  run.event("start", Value::object({{"argv", Value::list_of(options.argv)}}));
+  return run;
+}
+
+void Run::event(std::string_view kind, Value fields) {
+  const auto written = append_line(file("events.jsonl"), event_line(kind, fields));
+  if (!written && write_error_.empty()) write_error_ = written.error().to_string();
+}
+
+Result<void> Run::write(std::string_view name, std::string_view content) const {
+  std::error_code error;
+  fs::create_directories(fs::path(file(name)).parent_path(), error);
+  return write_whole(file(name), content);
+}
+
+Result<void> Run::describe(Value members) {
+  for (const auto& [name, value] : members.members()) manifest_.set(name, value);
+  return write("manifest.json", to_json(manifest_, 2) + "\n");
+}
+
+Result<void> Run::finish(int exit_code, Value summary) {
+  Value fields = Value::object({{"exit_code", exit_code}});
+  for (const auto& [name, value] : summary.members()) fields.set(name, value);
+  event("end", fields);
+  summary.set("status", "complete").set("finished", utc_now()).set("exit_code", exit_code);
+  if (auto written = describe(std::move(summary)); !written) return written;
+  if (!write_error_.empty()) return fail("results could not be recorded: " + write_error_, path_, "choose another place with --runs DIR");
+  return {};
+}
+
+std::string RunRecord::id() const {
+  const auto named = manifest["id"].as_text();
+  return named.empty() ? fs::path(path).filename().string() : std::string(named);
+}
+
+Result<RunRecord> read_run(const std::string& path) {
+  if (!is_run(path)) return fail("is no run: it holds neither manifest.json nor events.jsonl", path, "firstfault runs lists the runs");
+  RunRecord record = read_manifest(path);
+  const auto text = read_file(path + "/events.jsonl", max_events_bytes);
+  if (!text) return record;  // killed before the first event; the manifest says what it was
+  record.torn = !text->empty() && text->back() != '\n';
+  for (const std::string_view line : lines(*text)) {
+    auto value = parse_json(line);
+    if (value)
+      record.events.push_back(std::move(*value));
+    else
+      record.torn = true;
+  }
+  return record;
+}
+
+std::vector<RunRecord> list_runs(const std::string& root) {
+  std::vector<RunRecord> out;
+  std::error_code error;
+  for (fs::directory_iterator it(root, fs::directory_options::skip_permission_denied, error), end; !error && it != end; it.increment(error)) {
+    const std::string path = it->path().string();
+    if (is_run(path)) out.push_back(read_manifest(path));
+  }
+  std::ranges::sort(out, [](const RunRecord& a, const RunRecord& b) {
+    return std::pair(a.manifest["started"].as_text(), a.path) < std::pair(b.manifest["started"].as_text(), b.path);
+  });
+  return out;
+}
+
+Result<std::string> find_run(const std::string& root, std::string_view name) {
+  if (name != "last") {
+    for (const std::string& candidate : {std::string(name), root + "/" + std::string(name)})
+      if (is_run(candidate)) return candidate;
+    return usage_error("no such run", std::string(name), "firstfault runs lists the runs; a path, an id or \"last\" is wanted");
+  }
+  const auto runs = list_runs(root);
+  if (runs.empty()) return usage_error("there is no run yet", root, "firstfault check makes one");
+  return runs.back().path;
+}
+
+Result<void> append_event(const std::string& run_path, std::string_view kind, Value fields) {
+  if (!is_run(run_path)) return fail("is no run", run_path);
+  // A torn last line (a killed writer) must not swallow the new event.
+  std::string line = event_line(kind, fields);
+  std::ifstream in(run_path + "/events.jsonl", std::ios::binary | std::ios::ate);
+  if (in && in.tellg() > 0) {
+    in.seekg(-1, std::ios::end);
+    if (in.get() != '\n') line.insert(line.begin(), '\n');
+  }
+  return append_line(run_path + "/events.jsonl", line);
+}
+
+}  // namespace ff::run

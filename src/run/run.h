@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/value.h"
+
+namespace ff::run {
+
+/// Where runs go: `option` when given, else $FIRSTFAULT_RUNS, else ./firstfault-runs.
+[[nodiscard]] std::string runs_root(std::string_view option);
+
+/// One directory that holds everything of one invocation. Results are appended to events.jsonl one line at a time and
+/// flushed, so that a run which is killed at any moment can still be read.
+///
+///     manifest.json   what was run, when, with which tool and knowledge; rewritten atomically at the end
+///     events.jsonl    one JSON object a line: {"time":…, "event":"start|check|rung|note|end", …}
+///     capture/        the frozen picture of the machine
+///     artifacts/      files that checks leave
+///     report.md, report.json
+class Run {
+ public:
+  struct Options {
+    std::string command;             ///< "check"
+    std::vector<std::string> argv;   ///< the command line as typed, secrets redacted by the caller
+    std::string parent;              ///< path of the run that this one follows; may be empty
+  };
+  /// Makes <root>/<UTC time>-<command>[-N]. Fails when the root cannot be written (remedy: --runs DIR).
+  static Result<Run> create(const std::string& root, const Options& options);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+  /// Appends one event with the current time and flushes it. A failed write is remembered and reported by finish().
+  void event(std::string_view kind, Value fields = Value::object());
+  /// Writes a file of the run whole or not at all (temporary name, then rename).
+  Result<void> write(std::string_view name, std::string_view content) const;
+  /// Adds members to manifest.json at once.
+  Result<void> describe(Value members);
+  /// Marks the run as complete. After that it is only appended to (see append_event).
+  Result<void> finish(int exit_code, Value summary = Value::object());
+
+ private:
+  Run() = default;
+  std::string path_;
+  Value manifest_;
+  std::string write_error_;
+};
+
+/// What can be read of a run, finished or not.
+struct RunRecord {
+  std::string path;
+  Value manifest;             ///< null when it is missing or damaged
+  std::vector<Value> events;  ///< the whole lines; a torn last line is left out
+  bool torn = false;          ///< the last line of events.jsonl was incomplete
+  bool complete = false;      ///< finish() was reached
+  [[nodiscard]] std::string id() const;
+};
+
+/// Reads a run directory. Fails when it is none (neither manifest.json nor events.jsonl).
+Result<RunRecord> read_run(const std::string& path);
+/// Only the manifests of all runs below the root, newest last. An absent root is an empty list.
+std::vector<RunRecord> list_runs(const std::string& root);
+/// A run by path, by id below the root, or "last".
+Result<std::string> find_run(const std::string& root, std::string_view name);
+/// Appends an event to a run that exists (what a later run found out about it).
+Result<void> append_event(const std::string& run_path, std::string_view kind, Value fields);
+
+/// "2026-11-30T15:21:04.123Z".
+[[nodiscard]] std::string utc_now();
+
+}  // namespace ff::run
