@@ -46,3 +46,13 @@ foreach(source ${fuzz_sources})
   add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
   set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 300)
 endforeach()
+
+# tests/end_to_end/test_<name>.py drive the program as a user would. Debian's own Python, which has jsonschema.
+find_program(FIRSTFAULT_SYSTEM_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+file(GLOB end_to_end_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/end_to_end/test_*.py)
+foreach(source ${end_to_end_sources})
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE "test_" "" name ${name})
+  add_test(NAME end_to_end.${name} COMMAND ${FIRSTFAULT_SYSTEM_PYTHON} -B -m unittest -q ${source} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/end_to_end)
+  set_tests_properties(end_to_end.${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "FIRSTFAULT=$<TARGET_FILE:firstfault>;PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/end_to_end")
+endforeach()

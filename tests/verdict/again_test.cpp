@@ -1,0 +1,49 @@
+#include "verdict/again.h"
+
+#include <gtest/gtest.h>
+
+namespace ff::verdict {
+namespace {
+
+ladder::Climb with(std::vector<CheckResult> checks, std::string first_fault) {
+  ladder::Climb climb;
+  climb.rungs.resize(1);
+  climb.rungs[0].checks = std::move(checks);
+  climb.first_fault = std::move(first_fault);
+  return climb;
+}
+
+CheckResult result(std::string id, Status status) {
+  CheckResult r;
+  r.id = std::move(id);
+  r.status = status;
+  return r;
+}
+
+TEST(Again, TellsFixedFromNotFixedFromAnotherFault) {
+  EXPECT_EQ(judge_again("b", with({result("a", Status::pass), result("b", Status::pass)}, "")), Outcome::fixed);
+  EXPECT_EQ(judge_again("b", with({result("b", Status::fail)}, "b")), Outcome::not_fixed);
+  EXPECT_EQ(judge_again("b", with({result("a", Status::fail), result("b", Status::skip)}, "a")), Outcome::another_fault);
+  EXPECT_EQ(judge_again("b", with({result("a", Status::pass), result("b", Status::skip)}, "")), Outcome::undecided) << "a skip proves nothing";
+  EXPECT_EQ(judge_again("b", with({result("a", Status::fail), result("b", Status::pass)}, "a")), Outcome::fixed) << "an unrelated earlier fault";
+  EXPECT_EQ(judge_again("b", with({result("b", Status::error)}, "b")), Outcome::undecided);
+}
+
+TEST(Again, OnlyRunsWhatOnlyLooks) {
+  for (const char* command : {"test -w /dev/kfd", "ls -l /dev/kfd /dev/dri", "dmesg | grep -i amdgpu", "id | grep render && ls /dev/dri", "rocminfo 2>/dev/null | grep gfx",
+                              "dkms status", "HIP_VISIBLE_DEVICES=0 rocminfo", "journalctl -k -b -1", "amd-smi static", "ldconfig -p", "firstfault check --rung device"})
+    EXPECT_EQ(classify_verify(command), VerifyKind::reads) << command;
+}
+
+TEST(Again, AsksBeforeAnythingThatMayChangeSomething) {
+  for (const char* command : {"sudo modprobe amdgpu", "python train.py", "dmesg -c", "echo 1 > /sys/x", "cat $(rm x)", "ls; rm -rf x", "ls & reboot", "sort -o f f", "journalctl --rotate",
+                              "amd-smi reset -g 0", "rocm-smi --setperflevel high", "pip install torch", "ldconfig", "ls | tee x", "python -c 'import torch; print(1)'"})
+    EXPECT_EQ(classify_verify(command), VerifyKind::changes) << command;
+}
+
+TEST(Again, LeavesTemplatesToAPerson) {
+  for (const char* command : {"AMD_SERIALIZE_KERNEL=3 <your command>", "firstfault hang <PID>", "python ...", ""}) EXPECT_EQ(classify_verify(command), VerifyKind::template_) << command;
+}
+
+}  // namespace
+}  // namespace ff::verdict
