@@ -4,6 +4,14 @@
 
 namespace ff::cli {
 
-std::span<const Command> commands() { return {}; }
+// One per file of this directory, named add_<command>.
+void add_runs(CLI::App&, int&);
+
+std::span<const Command> commands() {
+  static constexpr std::array table{
+      Command{"runs", "List the runs", &add_runs},
+  };
+  return table;
+}
 
 }  // namespace ff::cli

@@ -14,44 +14,15 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace ff::run {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uintmax_t max_events_bytes = std::uintmax_t{256} << 20;
-constexpr std::uintmax_t max_manifest_bytes = std::uintmax_t{16} << 20;
-
-Result<std::string> read_file(const std::string& path, std::uintmax_t limit_bytes) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error) return fail(error.message(), path);
-  if (size > limit_bytes) return fail(fmt::format("{} is more than the limit of {}", human_bytes(size), human_bytes(limit_bytes)), path);
-  std::ifstream in(path, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return fail("cannot be read", path);
-  return content;
-}
-
-Result<void> write_whole(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".tmp";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail("cannot be written: " + errno_text(errno), temporary, "choose another place with --runs DIR");
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      const int error = errno;
-      close(fd);
-      unlink(temporary.c_str());
-      return fail("cannot be written: " + errno_text(error), path, error == ENOSPC ? "free disk space, or choose another place with --runs DIR" : "");
-    }
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (close(fd) != 0 || rename(temporary.c_str(), path.c_str()) != 0) return fail("cannot be written: " + errno_text(errno), path);
-  return {};
-}
+constexpr std::uint64_t max_events_bytes = 256ULL << 20;
+constexpr std::uint64_t max_manifest_bytes = 16ULL << 20;
 
 /// One write() call a line with O_APPEND: a kill leaves at most one torn line, and two writers do not mix.
 Result<void> append_line(const std::string& path, const std::string& line) {
@@ -73,7 +44,7 @@ std::string event_line(std::string_view kind, const Value& fields) {
 RunRecord read_manifest(const std::string& path) {
   RunRecord record;
   record.path = path;
-  if (const auto text = read_file(path + "/manifest.json", max_manifest_bytes))
+  if (const auto text = ff::read_file(path + "/manifest.json", max_manifest_bytes))
     if (auto value = parse_json(*text, path + "/manifest.json")) record.manifest = std::move(*value);
   record.complete = record.manifest["status"].as_text() == "complete";
   return record;
@@ -136,7 +107,7 @@ void Run::event(std::string_view kind, Value fields) {
 Result<void> Run::write(std::string_view name, std::string_view content) const {
   std::error_code error;
   fs::create_directories(fs::path(file(name)).parent_path(), error);
-  return write_whole(file(name), content);
+  return write_file(file(name), content);
 }
 
 Result<void> Run::describe(Value members) {

@@ -1,0 +1,38 @@
+#include "cli/options.h"
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "report/style.h"
+
+namespace ff::cli {
+
+int report_error(const Error& error) {
+  const auto style = report::Style::for_stderr();
+  std::cerr << style.red("firstfault: ");
+  if (!error.where.empty()) std::cerr << report::printable(error.where, 1000) << ": ";
+  std::cerr << report::printable(error.what, 2000) << "\n";
+  if (!error.remedy.empty()) std::cerr << "  " << report::printable(error.remedy, 2000) << "\n";
+  return error.exit_code;
+}
+
+void print_document(const Value& document) { std::cout << to_json(document, 2) << "\n"; }
+
+std::vector<std::string> redacted_command_line() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  const std::string raw{std::istreambuf_iterator<char>(in), {}};
+  std::vector<std::string> out;
+  std::string word;
+  for (const char c : raw) {
+    if (c != '\0') {
+      word += c;
+      continue;
+    }
+    out.push_back(word);
+    word.clear();
+  }
+  return out;
+}
+
+}  // namespace ff::cli

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/value.h"
+
+namespace ff::cli {
+
+/// Prints an error on stderr ("firstfault: where: what", then the remedy) and returns its exit code.
+int report_error(const Error& error);
+/// Prints exactly one JSON document on stdout.
+void print_document(const Value& document);
+/// The command line of this process, secrets redacted.
+std::vector<std::string> redacted_command_line();
+
+}  // namespace ff::cli
