@@ -23,4 +23,5 @@ ff_static_library(ff_regex NAMES re2 hs)
 # Only tar, zip and the filters are named in the code, so --gc-sections drops what needs libxml2 and ACLs.
 ff_static_library(ff_archive NAMES archive nettle acl lzma zstd lz4 bz2 z xml2 icuuc icudata)
 ff_static_library(ff_elfutils NAMES dw elf lzma zstd bz2 z)
+ff_static_library(ff_compression NAMES zstd z)
 ff_static_library(ff_sqlite NAMES sqlite3)

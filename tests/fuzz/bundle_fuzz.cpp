@@ -1,0 +1,18 @@
+// Any bytes through each reader of offload bundles.
+#include <cstdint>
+#include <string_view>
+
+#include "elf/bundle.h"
+#include "elf/kpack.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const ff::elf::Bytes bytes(std::string_view(reinterpret_cast<const char*>(data), size));
+  (void)ff::elf::read_bundle(bytes);
+  if (const auto header = ff::elf::read_compressed_header(bytes)) (void)ff::elf::read_compressed_bundle(bytes, *header);
+  (void)ff::elf::decompress(bytes, std::uint64_t{1} << 22);
+  (void)ff::elf::read_offload_binary(bytes);
+  (void)ff::elf::read_kpack(bytes);
+  (void)ff::elf::read_kpack_reference(bytes);
+  (void)ff::elf::parse_target_id(bytes.view());
+  return 0;
+}
