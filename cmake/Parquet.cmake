@@ -1,0 +1,23 @@
+# firstfault-parquet.so: the one part that lies beside the program. It needs the Arrow of the pyarrow wheel (./dev setup
+# fetches it); without the wheel it is not built, and rung 3 says how to get it.
+set(FIRSTFAULT_PYARROW "" CACHE PATH "unpacked pyarrow wheel (the directory with libarrow.so.*); empty: not built")
+if(FIRSTFAULT_PYARROW)
+  file(GLOB arrow_library ${FIRSTFAULT_PYARROW}/libarrow.so.*)
+  file(GLOB parquet_library ${FIRSTFAULT_PYARROW}/libparquet.so.*)
+  if(NOT arrow_library OR NOT parquet_library)
+    message(FATAL_ERROR "no libarrow.so.* in ${FIRSTFAULT_PYARROW}: run ./dev setup")
+  endif()
+  add_library(firstfault-parquet MODULE ${PROJECT_SOURCE_DIR}/src/parquet/plugin.cpp)
+  set_target_properties(firstfault-parquet PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden BUILD_RPATH "$ORIGIN/firstfault-arrow"
+    BUILD_RPATH_USE_ORIGIN ON LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} SKIP_BUILD_RPATH OFF CXX_STANDARD 20)
+  target_include_directories(firstfault-parquet PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(firstfault-parquet SYSTEM PRIVATE ${FIRSTFAULT_PYARROW}/include)
+  # Arrow is not built with sanitizers; its allocations cross the boundary only through release callbacks.
+  target_link_libraries(firstfault-parquet PRIVATE ${parquet_library} ${arrow_library})
+  # The program finds Arrow beside the plug-in; links in a build tree, files in a package (tools/package.sh).
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/firstfault-arrow)
+  foreach(library ${arrow_library} ${parquet_library})
+    get_filename_component(name ${library} NAME)
+    file(CREATE_LINK ${library} ${PROJECT_BINARY_DIR}/firstfault-arrow/${name} SYMBOLIC)
+  endforeach()
+endif()

@@ -1,0 +1,198 @@
+// firstfault-parquet.so: Parquet through the Arrow of a Python wheel. Nothing but the C surface of parquet_abi.h leaves
+// this file, and every exception ends here.
+#define ARROW_C_DATA_INTERFACE    // the structs come from parquet_abi.h
+#define ARROW_C_STREAM_INTERFACE
+
+#include "parquet/parquet_abi.h"
+
+#include <arrow/api.h>
+#include <arrow/c/bridge.h>
+#include <arrow/io/file.h>
+#include <arrow/util/config.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/writer.h>
+#include <parquet/file_reader.h>
+#include <parquet/schema.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// A footer that describes more than this is refused: it would only serve to exhaust memory.
+constexpr int max_columns = 100'000;
+constexpr int max_thrift_bytes = 256 << 20;
+
+int report(const std::string& message, char* error, size_t error_size) {
+  if (error != nullptr && error_size > 0) std::snprintf(error, error_size, "%s", message.c_str());
+  return 1;
+}
+
+/// Runs `body`, which returns an arrow::Status, and turns whatever happens into the C convention.
+template <class Body>
+int guarded(char* error, size_t error_size, Body&& body) {
+  try {
+    const arrow::Status status = body();
+    return status.ok() ? 0 : report(status.message(), error, error_size);
+  } catch (const std::exception& e) {
+    return report(e.what(), error, error_size);
+  } catch (...) {
+    return report("unknown error", error, error_size);
+  }
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", byte);
+      out += code;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+parquet::ReaderProperties reader_properties() {
+  parquet::ReaderProperties properties = parquet::default_reader_properties();
+  properties.set_thrift_string_size_limit(max_thrift_bytes);
+  return properties;
+}
+
+arrow::Status open(const char* path, std::unique_ptr<parquet::ParquetFileReader>* out) {
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
+  *out = parquet::ParquetFileReader::Open(file, reader_properties());
+  if ((*out)->metadata()->num_columns() > max_columns) return arrow::Status::Invalid("more than ", max_columns, " columns");
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) int ffp_abi_version() { return FFP_ABI_VERSION; }
+
+__attribute__((visibility("default"))) const char* ffp_arrow_version() { return ARROW_VERSION_STRING; }
+
+__attribute__((visibility("default"))) void ffp_free(void* pointer) { free(pointer); }
+
+__attribute__((visibility("default"))) int ffp_inspect(const char* path, char** json, char* error, size_t error_size) {
+  return guarded(error, error_size, [&]() -> arrow::Status {
+    std::unique_ptr<parquet::ParquetFileReader> reader;
+    ARROW_RETURN_NOT_OK(open(path, &reader));
+    const auto metadata = reader->metadata();
+    std::string out = "{\"rows\":" + std::to_string(metadata->num_rows()) + ",\"row_groups\":[";
+    for (int i = 0; i < metadata->num_row_groups(); ++i) out += (i != 0 ? "," : "") + std::to_string(metadata->RowGroup(i)->num_rows());
+    out += "],\"columns\":[";
+    const auto* schema = metadata->schema();
+    for (int i = 0; i < schema->num_columns(); ++i) {
+      const auto* column = schema->Column(i);
+      const std::string compression =
+          metadata->num_row_groups() > 0 ? arrow::util::Codec::GetCodecAsString(metadata->RowGroup(0)->ColumnChunk(i)->compression()) : "";
+      const auto dotted = column->path()->ToDotString();
+      out += std::string(i != 0 ? "," : "") + "{\"name\":" + quoted(dotted.substr(0, dotted.find(".list"))) + ",\"path\":" + quoted(dotted) +
+             ",\"type\":" + quoted(parquet::TypeToString(column->physical_type())) + ",\"logical\":" + quoted(column->logical_type()->ToString()) +
+             ",\"max_definition_level\":" + std::to_string(column->max_definition_level()) +
+             ",\"max_repetition_level\":" + std::to_string(column->max_repetition_level()) + ",\"compression\":" + quoted(compression) + "}";
+    }
+    out += "],\"schema\":[";
+    std::unique_ptr<parquet::arrow::FileReader> arrow_reader;
+    const auto key_values = metadata->key_value_metadata();
+    const auto created_by = metadata->created_by();
+    ARROW_ASSIGN_OR_RAISE(arrow_reader, parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(reader)));
+    std::shared_ptr<arrow::Schema> fields;
+    ARROW_RETURN_NOT_OK(arrow_reader->GetSchema(&fields));
+    for (int i = 0; i < fields->num_fields(); ++i)
+      out += std::string(i != 0 ? "," : "") + "{\"name\":" + quoted(fields->field(i)->name()) + ",\"type\":" + quoted(fields->field(i)->type()->ToString()) + "}";
+    out += "],\"metadata\":{";
+    if (key_values != nullptr)
+      for (int64_t i = 0; i < key_values->size(); ++i) out += std::string(i != 0 ? "," : "") + quoted(key_values->key(i)) + ":" + quoted(key_values->value(i));
+    out += "},\"created_by\":" + quoted(created_by) + "}";
+    *json = strdup(out.c_str());
+    return *json != nullptr ? arrow::Status::OK() : arrow::Status::OutOfMemory("out of memory");
+  });
+}
+
+__attribute__((visibility("default"))) int ffp_scan(const char* path, const char* const* columns, size_t n, int64_t batch_rows, int threads,
+                                                    struct ArrowArrayStream* out, char* error, size_t error_size) {
+  return guarded(error, error_size, [&]() -> arrow::Status {
+    std::unique_ptr<parquet::ParquetFileReader> reader;
+    ARROW_RETURN_NOT_OK(open(path, &reader));
+    parquet::ArrowReaderProperties properties;
+    properties.set_batch_size(std::clamp<int64_t>(batch_rows, 1, 1 << 20));
+    properties.set_use_threads(threads != 0);
+    const auto metadata = reader->metadata();
+    // Top-level names to leaf columns.
+    std::vector<int> leaves;
+    for (int i = 0; i < metadata->schema()->num_columns(); ++i) {
+      const std::string& top = metadata->schema()->GetColumnRoot(i)->name();
+      if (n == 0 || std::any_of(columns, columns + n, [&](const char* name) { return top == name; })) leaves.push_back(i);
+    }
+    std::vector<int> groups(static_cast<size_t>(metadata->num_row_groups()));
+    for (size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<int>(i);
+    ARROW_ASSIGN_OR_RAISE(auto arrow_reader, parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(reader), properties));
+    // The batch reader refers to the file reader, so one object keeps both.
+    std::shared_ptr<parquet::arrow::FileReader> keeper = std::move(arrow_reader);
+    ARROW_ASSIGN_OR_RAISE(auto batches, keeper->GetRecordBatchReader(groups, leaves));
+    struct Kept final : arrow::RecordBatchReader {
+      std::shared_ptr<parquet::arrow::FileReader> file;
+      std::shared_ptr<arrow::RecordBatchReader> inner;
+      [[nodiscard]] std::shared_ptr<arrow::Schema> schema() const override { return inner->schema(); }
+      arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* batch) override {
+        try {
+          return inner->ReadNext(batch);
+        } catch (const std::exception& e) {
+          return arrow::Status::IOError(e.what());
+        }
+      }
+    };
+    auto kept = std::make_shared<Kept>();
+    kept->file = keeper;
+    kept->inner = std::move(batches);
+    return arrow::ExportRecordBatchReader(kept, out);
+  });
+}
+
+__attribute__((visibility("default"))) int ffp_write(const char* path, struct ArrowArrayStream* in, int64_t rows_per_group, const char* compression,
+                                                     const char* const* metadata, size_t n_metadata, char* error, size_t error_size) {
+  return guarded(error, error_size, [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(auto batches, arrow::ImportRecordBatchReader(in));
+    parquet::WriterProperties::Builder builder;
+    const std::string codec = compression;
+    builder.compression(codec == "zstd" ? parquet::Compression::ZSTD : codec == "none" ? parquet::Compression::UNCOMPRESSED : parquet::Compression::SNAPPY);
+    builder.max_row_group_length(std::max<int64_t>(1, rows_per_group));
+    auto schema = batches->schema();
+    if (n_metadata != 0) {
+      std::vector<std::string> keys, values;
+      for (size_t i = 0; i < n_metadata; ++i) {
+        keys.emplace_back(metadata[2 * i]);
+        values.emplace_back(metadata[2 * i + 1]);
+      }
+      schema = schema->WithMetadata(arrow::key_value_metadata(std::move(keys), std::move(values)));
+    }
+    ARROW_ASSIGN_OR_RAISE(auto sink, arrow::io::FileOutputStream::Open(path));
+    const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
+    ARROW_ASSIGN_OR_RAISE(auto writer, parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), sink, builder.build(), arrow_properties));
+    while (true) {
+      std::shared_ptr<arrow::RecordBatch> batch;
+      ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));
+      if (batch == nullptr) break;
+      ARROW_ASSIGN_OR_RAISE(auto table, arrow::Table::FromRecordBatches(batch->schema(), {batch}));
+      ARROW_RETURN_NOT_OK(writer->WriteTable(*table, std::max<int64_t>(1, rows_per_group)));
+    }
+    ARROW_RETURN_NOT_OK(writer->Close());
+    return sink->Close();
+  });
+}
+
+}  // extern "C"
