@@ -1,0 +1,40 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "knowledge/blob.h"
+#include "knowledge/load.h"
+
+namespace ff::knowledge {
+
+/// What Knowledge holds. `diagnosis` reads signals and causes from `bundle`, and the literal database from `database`.
+struct Knowledge::Impl {
+  Bundle bundle;  ///< without tables and database
+  std::string owned_database;
+  std::string_view database;  ///< serialised
+  std::vector<CauseText> none;
+
+  struct Table {
+    std::string_view bytes;
+    mutable std::once_flag once;
+    mutable Value value;
+  };
+  std::map<std::string, Table, std::less<>> tables;
+  std::string fingerprint;  ///< changes with every pattern: key of the cache of compiled databases
+};
+
+/// Knowledge over a compiled blob that outlives it.
+Result<std::shared_ptr<const Knowledge>> open_blob(std::string_view blob);
+/// Knowledge from a loaded and checked bundle; `compile_patterns` must have run.
+std::shared_ptr<const Knowledge> from_bundle(Bundle bundle);
+
+/// base (already compiled, may be null) plus directories: everything that `kb check` and `--kb` do but the cache.
+/// Problems of the directories are written to `problems`; then nothing is returned.
+Result<std::shared_ptr<const Knowledge>> extend(std::string_view base_blob, const std::vector<std::string>& directories, Problems& problems);
+
+}  // namespace ff::knowledge

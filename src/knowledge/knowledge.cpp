@@ -1,0 +1,85 @@
+#include "knowledge/knowledge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "knowledge/impl.h"
+#include "knowledge/pattern.h"
+
+namespace ff::knowledge {
+
+Knowledge::Knowledge(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+std::string_view Knowledge::date() const { return impl_->bundle.date; }
+
+const CauseText* Knowledge::cause(std::string_view id) const {
+  const auto& causes = impl_->bundle.causes;
+  auto it = std::lower_bound(causes.begin(), causes.end(), id, [](const Cause& c, std::string_view key) { return c.text.id < key; });
+  return it != causes.end() && it->text.id == id ? &it->text : nullptr;
+}
+
+std::vector<const CauseText*> Knowledge::causes() const {
+  std::vector<const CauseText*> out;
+  for (const Cause& c : impl_->bundle.causes) out.push_back(&c.text);
+  return out;
+}
+
+const Value& Knowledge::table(std::string_view name) const {
+  static const Value none;
+  auto it = impl_->tables.find(name);
+  if (it == impl_->tables.end()) return none;
+  const Impl::Table& table = it->second;
+  std::call_once(table.once, [&] {
+    if (!table.bytes.empty())
+      if (auto value = read_table(table.bytes)) table.value = std::move(*value);
+  });
+  return table.value;
+}
+
+Result<std::shared_ptr<const Knowledge>> open_blob(std::string_view blob) {
+  auto opened = read_blob(blob);
+  if (!opened) return std::unexpected(opened.error());
+  auto impl = std::make_shared<Knowledge::Impl>();
+  impl->bundle = std::move(opened->bundle);
+  impl->database = opened->database;
+  for (auto& [name, bytes] : opened->tables) impl->tables[name].bytes = bytes;
+  return std::make_shared<const Knowledge>(std::move(impl));
+}
+
+std::shared_ptr<const Knowledge> from_bundle(Bundle bundle) {
+  auto impl = std::make_shared<Knowledge::Impl>();
+  for (auto& [name, value] : bundle.tables) impl->tables[name].value = std::move(value);
+  bundle.tables.clear();
+  impl->owned_database = std::move(bundle.database);
+  bundle.database.clear();
+  impl->bundle = std::move(bundle);
+  impl->database = impl->owned_database;
+  return std::make_shared<const Knowledge>(std::move(impl));
+}
+
+Result<std::shared_ptr<const Knowledge>> extend(std::string_view base_blob, const std::vector<std::string>& directories, Problems& problems) {
+  Bundle bundle;
+  if (!base_blob.empty()) {
+    auto opened = read_blob(base_blob);
+    if (!opened) return std::unexpected(opened.error());
+    bundle = std::move(opened->bundle);
+    for (const auto& [name, bytes] : opened->tables)
+      if (auto table = read_table(bytes)) bundle.tables[name] = std::move(*table);
+    // What is compiled in was checked when it was built; its examples are no longer there.
+    for (Cause& c : bundle.causes) c.examples.push_back({});
+  }
+  const std::string date = bundle.date;
+  for (const std::string& directory : directories) load(read_directory(directory, problems), bundle, problems);
+  if (!date.empty()) bundle.date = date;
+  if (problems.empty()) check(bundle, problems);
+  if (!problems.empty()) {
+    Error first = problems.front();
+    if (problems.size() > 1) first.what += fmt::format(" (and {} more problems)", problems.size() - 1);
+    return std::unexpected(first);
+  }
+  if (auto compiled = compile_patterns(bundle); !compiled) return std::unexpected(compiled.error());
+  return from_bundle(std::move(bundle));
+}
+
+}  // namespace ff::knowledge
