@@ -59,9 +59,9 @@ Result<void> compile_database(const std::vector<std::string>& literals, std::str
 
 }  // namespace
 
-Result<std::vector<std::string>> literal_cover(const std::string& pattern) {
-  if (pattern.size() > max_pattern_length) return fail(fmt::format("the pattern has {} characters; at most {} are allowed", pattern.size(), max_pattern_length));
-  re2::FilteredRE2 filter(min_literal_length);
+/// The cover of literals of at least `shortest` characters; empty when there is none.
+static Result<std::vector<std::string>> cover_of(const std::string& pattern, int shortest) {
+  re2::FilteredRE2 filter(shortest);
   RE2::Options options(RE2::Quiet);
   int id = 0;
   if (filter.Add(pattern, options, &id) != RE2::NoError) {
@@ -88,9 +88,7 @@ Result<std::vector<std::string>> literal_cover(const std::string& pattern) {
     if (covers(only)) return std::vector<std::string>{atoms[i]};
   }
   std::vector<bool> set(atoms.size(), true);
-  if (atoms.empty() || !covers(set))
-    return fail(fmt::format("no literal of {} characters or more is in every match of the pattern", min_literal_length), {},
-                "write some fixed text of the line into the pattern, in every alternative");
+  if (atoms.empty() || !covers(set)) return std::vector<std::string>{};
   for (auto it = by_worth.rbegin(); it != by_worth.rend(); ++it) {
     set[*it] = false;
     if (!covers(set)) set[*it] = true;
@@ -99,6 +97,16 @@ Result<std::vector<std::string>> literal_cover(const std::string& pattern) {
   for (std::size_t i = 0; i < atoms.size(); ++i)
     if (set[i]) out.push_back(atoms[i]);
   return out;
+}
+
+Result<std::vector<std::string>> literal_cover(const std::string& pattern) {
+  if (pattern.size() > max_pattern_length) return fail(fmt::format("the pattern has {} characters; at most {} are allowed", pattern.size(), max_pattern_length));
+  for (int shortest = good_literal_length; shortest >= min_literal_length; --shortest) {
+    auto cover = cover_of(pattern, shortest);
+    if (!cover || !cover->empty()) return cover;
+  }
+  return fail(fmt::format("no literal of {} characters or more is in every match of the pattern", min_literal_length), {},
+              "write some fixed text of the line into the pattern, in every alternative");
 }
 
 Result<void> compile_patterns(Bundle& bundle) {

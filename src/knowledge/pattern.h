@@ -9,8 +9,10 @@
 
 namespace ff::knowledge {
 
-/// Shortest literal that may stand for a pattern.
-inline constexpr int min_literal_length = 4;
+/// Shortest literal that may stand for a pattern, and the length from which one is looked for first: shorter ones are
+/// in too many lines.
+inline constexpr int min_literal_length = 3;
+inline constexpr int good_literal_length = 5;
 inline constexpr std::size_t max_pattern_length = 2000;
 
 /// Lower-case literals of which every match of the pattern holds at least one (without regard to case). The set is

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Broken{"    examples: [\"card 3 is lost\"]\n", "", "examples: is missing"}, Broken{"    not: [\"card three is lost\"]\n", "", "not: is missing"},
                       Broken{"[\"card 3 is lost\"]", "[\"card x is lost\"]", "no pattern matches the example"},
                       Broken{"card three is lost", "card 33 is lost", "a pattern matches the look-alike"}, Broken{"card (?P<number>\\d+) is lost", "card (?P<number>\\d+", "not valid RE2"},
-                      Broken{"'card (?P<number>\\d+) is lost'", "'\\d+ (ab|c)'", "no literal of 4 characters"}, Broken{"score: 0.7", "score: 1.5", "must be a number from 0 to 0.98"},
+                      Broken{"'card (?P<number>\\d+) is lost'", "'\\d+ (ab|c)'", "no literal of 3 characters"}, Broken{"score: 0.7", "score: 1.5", "must be a number from 0 to 0.98"},
                       Broken{"signal: test.lost-card", "signal: test.unheard", "there is no signal 'test.unheard'"}, Broken{"{number: \">= 1\"}", "{size: \">= 1\"}", "has no field 'size'"},
                       Broken{"\">= 1\"", "\">=\"", "nothing to compare with"}, Broken{"hardware.fell-off-bus", "metal.fell-off-bus", "of a known layer"},
                       Broken{"    fix: [Reseat it.]\n", "", "fix: is missing"}, Broken{"score: 0.7", "scores: 0.7", "is not a known field"},
