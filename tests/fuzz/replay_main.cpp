@@ -1,5 +1,6 @@
 // Replays a corpus through a fuzz target without libFuzzer: each file whole, and, when it is small, each of its
 // truncations. The program fails by crashing or by hanging past the test's time limit.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
