@@ -44,6 +44,7 @@ struct PcieLink {
   Known<double> max_speed_gts;
   Known<int> max_width;
   std::string judged_at;  ///< PCI address whose link counts: the topmost bridge of the board, else the GPU
+  bool parents_known = false;  ///< the bridges above were captured; else a board with its own switch hides the slot's link
   Known<double> slot_max_speed_gts;  ///< what the port above can do
   Known<int> slot_max_width;
 };
@@ -54,11 +55,19 @@ struct XgmiLink {
   std::int64_t max_bandwidth_mbs = 0;
 };
 
+/// A base address register of a GPU: its window in the machine's address space.
+struct Bar {
+  int index = 0;
+  std::uint64_t size_bytes = 0;
+  bool assigned = false;  ///< false: firmware and kernel found no room for it
+};
+
 struct RasBlock {
   std::string block;  ///< "umc", "sdma", "gfx", ...
   std::uint64_t correctable = 0;
   std::uint64_t uncorrectable = 0;
   std::uint64_t deferred = 0;
+  Origin origin;
 };
 
 struct Gpu {
@@ -78,6 +87,7 @@ struct Gpu {
   Known<std::uint32_t> device_id;
   Known<std::uint32_t> revision;
   Known<bool> integrated;        ///< APU
+  Known<int> partition;          ///< number of this partition in its package, when the package is partitioned
   Known<bool> virtual_function;
   // compute
   Known<std::string> gfx;        ///< "gfx942"
@@ -92,6 +102,7 @@ struct Gpu {
   Known<std::uint64_t> vram_used_bytes;
   Known<std::uint64_t> visible_vram_bytes;
   Known<std::uint64_t> gtt_total_bytes;
+  Known<std::uint64_t> gtt_used_bytes;
   Known<int> numa_node;
   // driver's view
   Known<std::string> driver;           ///< "amdgpu", "vfio-pci", "" when none is bound
@@ -101,6 +112,9 @@ struct Gpu {
   std::map<std::string, Known<std::string>> firmware;  ///< "mec" -> "0x0000007f"
   Known<std::string> reset_method;
   Known<std::string> iommu_group;
+  Known<std::string> iommu_domain;     ///< "identity", "DMA", "DMA-FQ" of that group
+  Known<bool> acs_redirect;            ///< a port above sends peer traffic up to the root (ACS request redirect)
+  std::vector<Bar> bars;
   Known<bool> pcie_atomics;
   // state
   PcieLink link;
@@ -111,16 +125,20 @@ struct Gpu {
   Known<int> bad_pages_pending;
   std::map<std::string, Known<std::uint64_t>> aer;  ///< "cor.RxErr" -> count, at the GPU and the ports above
   std::map<std::string, Known<double>> temperature_c;  ///< "edge", "junction", "mem"
-  std::map<std::string, Known<double>> temperature_limit_c;
+  std::map<std::string, Known<double>> temperature_limit_c;  ///< "crit": where the driver throttles
+  std::map<std::string, Known<double>> temperature_emergency_c;  ///< where it shuts down
   Known<double> power_w;
   Known<double> power_cap_w;
   Known<double> power_cap_default_w;
   Known<int> sclk_mhz;
   Known<int> mclk_mhz;
   Known<int> busy_percent;
+  Known<int> fan_rpm;
+  Known<std::uint64_t> pcie_replays;
   Known<std::string> performance_level;
   Known<std::uint64_t> throttle_bits;  ///< independent throttle status of gpu_metrics
   std::vector<std::string> throttle_reasons;
+  Known<std::string> metrics_version;  ///< "1.3": format and content revision of gpu_metrics
   Value metrics;  ///< gpu_metrics decoded: name -> value, "unavailable" fields left out
 };
 
