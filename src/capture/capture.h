@@ -78,6 +78,7 @@ class Capture {
   void add_error(std::string_view path, int error_number);
   void add_command(std::string_view name, CommandOutput output);
   void add_probe(std::string_view name, Value answer);
+  void remove_probe(std::string_view name);
   void add_text(std::string_view name, std::string content);
   void remove(std::string_view path);  ///< the path and everything below: for variants of recorded machines
   Value& about_mut() { return about_; }

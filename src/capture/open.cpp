@@ -1,0 +1,124 @@
+#include "capture/open.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "capture/loose.h"
+#include "capture/store.h"
+
+namespace ff::capture {
+namespace {
+
+/// The manifest of a capture: at the top, or in the one directory that the archive consists of.
+std::optional<std::string> capture_prefix(const Members& members) {
+  if (members.contains("manifest.json")) return "";
+  if (members.empty()) return std::nullopt;
+  const std::string& first = members.begin()->first;
+  const auto slash = first.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  const std::string prefix = first.substr(0, slash + 1);
+  if (!members.contains(prefix + "manifest.json") || !members.rbegin()->first.starts_with(prefix)) return std::nullopt;
+  return prefix;
+}
+
+bool is_manifest(std::string_view text) {
+  // Other tools have manifest.json files, too.
+  return contains(text.substr(0, 4096), "firstfault/capture/");
+}
+
+/// What was handed over so far.
+struct Gathered {
+  std::optional<Capture> capture;
+  std::string capture_name;
+  Members loose;
+};
+
+Result<void> take_members(Members members, const std::string& name, bool name_is_prefix, Gathered& gathered) {
+  const auto prefix = capture_prefix(members);
+  if (prefix && is_manifest(members.at(*prefix + "manifest.json"))) {
+    Members below;
+    if (prefix->empty())
+      below = std::move(members);
+    else
+      for (auto& [path, content] : members) below[path.substr(prefix->size())] = std::move(content);
+    if (gathered.capture)
+      return usage_error("two captures were given: " + gathered.capture_name + " and " + name, name, "give one, or compare them with `firstfault diff`");
+    auto capture = from_members(below, name);
+    if (!capture) return std::unexpected(capture.error());
+    gathered.capture = std::move(*capture);
+    gathered.capture_name = name;
+    return {};
+  }
+  for (auto& [path, content] : members) gathered.loose[name_is_prefix ? name + "/" + path : path] = std::move(content);
+  return {};
+}
+
+Result<void> take_path(const std::string& path, const Limits& limits, bool only, Gathered& gathered) {
+  if (path == "-") {
+    auto text = read_file("/dev/stdin", limits.file_bytes);
+    if (!text) return std::unexpected(text.error());
+    gathered.loose["-"] = std::move(*text);
+    return {};
+  }
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return usage_error("cannot be opened: " + errno_text(errno), path, "check the path");
+  if (S_ISDIR(status.st_mode)) {
+    auto members = read_directory(path, limits);
+    if (!members) return std::unexpected(members.error());
+    return take_members(std::move(*members), path, !only, gathered);
+  }
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) return usage_error("is neither a file nor a directory", path);
+  auto bytes = read_file(path, limits.file_bytes);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (looks_like_archive(*bytes)) {
+    auto members = read_archive(*bytes, path, limits);
+    if (!members) return std::unexpected(members.error());
+    return take_members(std::move(*members), path, !only, gathered);
+  }
+  const auto slash = path.rfind('/');
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (gathered.loose.contains(name)) name = path;
+  gathered.loose[name] = std::move(*bytes);
+  return {};
+}
+
+Result<Capture> assemble(Gathered gathered) {
+  if (gathered.capture) {
+    if (!gathered.loose.empty())
+      if (auto result = add_loose(gathered.loose, *gathered.capture); !result) return std::unexpected(result.error());
+    return std::move(*gathered.capture);
+  }
+  Capture capture;
+  capture.set_kind("loose");
+  if (auto result = add_loose(gathered.loose, capture); !result) return std::unexpected(result.error());
+  return capture;
+}
+
+}  // namespace
+
+Result<Capture> open(const std::vector<std::string>& paths, const Limits& limits) {
+  if (paths.empty()) return usage_error("nothing to read was given", "--from", "give a capture, or files of the machine");
+  Gathered gathered;
+  for (const std::string& path : paths)
+    if (auto result = take_path(path, limits, paths.size() == 1, gathered); !result) return std::unexpected(result.error());
+  return assemble(std::move(gathered));
+}
+
+Result<Capture> open_bytes(std::string_view bytes, std::string_view name, const Limits& limits) {
+  Gathered gathered;
+  if (bytes.size() > limits.file_bytes) return fail("is larger than the limit of " + human_bytes(limits.file_bytes), std::string(name));
+  if (looks_like_archive(bytes)) {
+    auto members = read_archive(bytes, name, limits);
+    if (!members) return std::unexpected(members.error());
+    if (auto result = take_members(std::move(*members), std::string(name), false, gathered); !result) return std::unexpected(result.error());
+  } else {
+    gathered.loose[std::string(name)] = bytes;
+  }
+  return assemble(std::move(gathered));
+}
+
+}  // namespace ff::capture

@@ -1,0 +1,169 @@
+#include "capture/transcript.h"
+
+#include <cctype>
+#include <optional>
+
+#include "base/text.h"
+
+namespace ff::capture {
+namespace {
+
+constexpr std::size_t longest_prompt = 120;
+
+struct Prompt {
+  std::string user, host;
+  std::string_view command;
+  bool bare_hash = false;  ///< "# text": a root prompt or a comment
+};
+
+bool is_name(std::string_view s) {
+  if (s.empty() || s.size() > 64) return false;
+  for (const char c : s)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.') return false;
+  return true;
+}
+
+/// "user@host" at the front of `s`; what follows is left in `s`.
+bool take_user_host(std::string_view& s, Prompt& prompt) {
+  const auto at = s.find('@');
+  if (at == std::string_view::npos || !is_name(s.substr(0, at))) return false;
+  std::size_t end = at + 1;
+  while (end < s.size() && is_name(s.substr(at + 1, end - at))) ++end;
+  if (end == at + 1) return false;
+  prompt.user = s.substr(0, at);
+  prompt.host = s.substr(at + 1, end - at - 1);
+  s.remove_prefix(end);
+  return true;
+}
+
+/// "(venv) " in front of a prompt.
+void skip_environment_name(std::string_view& s) {
+  while (s.starts_with('(')) {
+    const auto close = s.find(')');
+    if (close == std::string_view::npos || close > 60) return;
+    std::string_view rest = s.substr(close + 1);
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
+    s = rest;
+  }
+}
+
+/// The sign that ends a prompt and one blank after it: "$ ", "# ", "% ", "❯ ", "➜ ".
+std::optional<char> take_sign(std::string_view& s) {
+  for (const std::string_view sign : {"$", "#", "%", "\u276f", "\u279c"}) {
+    if (!s.starts_with(sign) || s.size() <= sign.size() || s[sign.size()] != ' ') continue;
+    s.remove_prefix(sign.size() + 1);
+    return sign == "#" ? '#' : '$';
+  }
+  return std::nullopt;
+}
+
+/// "# …" is far more often a comment or a program's heading than root's prompt: only what begins with one of these.
+bool is_usual_program(std::string_view command) {
+  const auto parts = words(command);
+  if (parts.empty()) return false;
+  for (const std::string_view program :
+       {"dmesg", "journalctl", "lspci", "ls", "cat", "grep", "rocminfo", "rocm-smi", "amd-smi", "modprobe", "rmmod", "lsmod", "modinfo", "uname", "id", "env", "echo",
+        "dkms", "apt", "apt-get", "dpkg", "dnf", "yum", "rpm", "python", "python3", "pip", "pip3", "docker", "podman", "sudo", "systemctl", "export", "cd", "find", "df",
+        "free", "groups", "usermod", "getfacl", "head", "tail", "strings", "ldd", "nvidia-smi", "mount", "ps", "kill", "hipconfig", "hipcc", "rvs", "umr", "ulimit"})
+    if (parts[0] == program) return true;
+  return false;
+}
+
+std::optional<Prompt> parse_prompt(std::string_view line) {
+  Prompt prompt;
+  std::string_view s = line;
+  skip_environment_name(s);
+  if (const auto sign = take_sign(s)) {
+    prompt.command = trim(s);
+    prompt.bare_hash = *sign == '#';
+    if (prompt.bare_hash) prompt.user = "root";
+    // "$ 5.00" or "# =====" are no commands: one begins with a letter, a path, a variable or a bracket.
+    if (prompt.command.empty()) return std::nullopt;
+    if (prompt.bare_hash && !is_usual_program(prompt.command)) return std::nullopt;
+    const char first = prompt.command[0];
+    if (std::isalpha(static_cast<unsigned char>(first)) == 0 && first != '/' && first != '.' && first != '_' && first != '~' && first != '(' && first != '[' && first != '!') return std::nullopt;
+    return prompt;
+  }
+  const bool bracket = s.starts_with('[');
+  if (bracket) s.remove_prefix(1);
+  std::string_view before = s;
+  if (take_user_host(s, prompt)) {
+    // ":~/dir$ " or " dir]# "
+    const auto end = bracket ? s.find(']') : std::string_view::npos;
+    if (bracket && end == std::string_view::npos) return std::nullopt;
+    if (bracket) s.remove_prefix(end + 1);
+    const auto sign = s.find_first_of("$#%");
+    if (sign == std::string_view::npos || sign > longest_prompt || sign + 1 >= s.size() || s[sign + 1] != ' ') return std::nullopt;
+    if (!bracket && !s.substr(0, sign).empty() && s[0] != ':' && s[0] != ' ') return std::nullopt;
+    prompt.command = trim(s.substr(sign + 2));
+    if (prompt.command.empty()) return std::nullopt;
+    return prompt;
+  }
+  if (bracket) {
+    // "[toolbox]$ command", "[root]# command"
+    const auto end = before.find(']');
+    if (end == std::string_view::npos || end > 40 || !is_name(before.substr(0, end))) return std::nullopt;
+    s = before.substr(end + 1);
+    while (s.starts_with(' ')) s.remove_prefix(1);
+    if (!take_sign(s) || trim(s).empty()) return std::nullopt;
+    prompt.command = trim(s);
+    return prompt;
+  }
+  return std::nullopt;
+}
+
+/// True when the command goes on in the next line.
+bool continues(std::string_view command) { return command.ends_with('\\') && !command.ends_with("\\\\"); }
+
+}  // namespace
+
+std::vector<TranscriptPiece> split_transcript(std::string_view text) {
+  // A bare "# …" counts only when some line is a sure prompt; else it is a comment or a heading.
+  bool sure = false;
+  for (const std::string_view line : lines(text)) {
+    const auto prompt = parse_prompt(line);
+    sure = sure || (prompt && !prompt->bare_hash);
+  }
+  std::vector<TranscriptPiece> pieces(1);
+  std::size_t begin = 0;  // of the open piece's output
+  std::size_t at = 0;
+  std::uint64_t number = 0;
+  bool continued = false;
+  const auto close = [&](std::size_t end) { pieces.back().output = text.substr(begin, end - begin); };
+  while (at < text.size()) {
+    const auto newline = text.find('\n', at);
+    const std::size_t next = newline == std::string_view::npos ? text.size() : newline + 1;
+    std::string_view line = text.substr(at, next - at);
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+    ++number;
+    if (continued) {
+      std::string& command = pieces.back().command;
+      command.pop_back();
+      std::string_view more = line;
+      if (more.starts_with("> ")) more.remove_prefix(2);
+      command += " " + std::string(trim(more));
+      continued = continues(command);
+      begin = next;
+      pieces.back().output_line = number + 1;
+    } else if (const auto prompt = sure ? parse_prompt(line) : std::nullopt) {
+      close(at);
+      pieces.push_back({std::string(prompt->command), prompt->user, prompt->host, {}, number, number + 1});
+      continued = continues(prompt->command);
+      begin = next;
+    }
+    at = next;
+  }
+  close(text.size());
+  if (pieces.size() > 1 && trim(pieces.front().output).empty()) pieces.erase(pieces.begin());
+  return pieces;
+}
+
+bool is_transcript(std::string_view text) {
+  for (const std::string_view line : lines(text)) {
+    const auto prompt = parse_prompt(line);
+    if (prompt && !prompt->bare_hash) return true;
+  }
+  return false;
+}
+
+}  // namespace ff::capture
