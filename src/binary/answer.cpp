@@ -1,0 +1,153 @@
+// From files to components to an answer for one device.
+#include <algorithm>
+#include <map>
+
+#include "binary/scan.h"
+
+namespace ff::binary {
+namespace {
+
+bool target_less(const elf::TargetId& a, const elf::TargetId& b) {
+  const auto key = [](const elf::TargetId& t) {
+    // gfx908 before gfx90a before gfx1030: by length, then by text; generic targets last.
+    return std::tuple(t.generic(), t.processor.size(), t.to_string());
+  };
+  return key(a) < key(b);
+}
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+Value texts(const std::vector<std::string>& list) { return Value::list_of(list); }
+
+Value coverage_json(const elf::Coverage& coverage) {
+  Value out = Value::object({{"answer", elf::cover_id(coverage.cover)}});
+  if (!coverage.by.empty()) out.set("by", coverage.by);
+  if (!coverage.override_version.empty())
+    out.set("override", Value::object({{"HSA_OVERRIDE_GFX_VERSION", coverage.override_version}, {"safe", coverage.cover == elf::Cover::override_ok}}));
+  if (!coverage.why.empty()) out.set("why", coverage.why);
+  return out;
+}
+
+}  // namespace
+
+std::vector<ComponentReport> components(const Scan& scan) {
+  // A kpack row names only its library's file; the library that was emptied tells where it lives.
+  std::map<std::string, std::string, std::less<>> split_roots;
+  for (const auto& file : scan.files)
+    if (file.kpack_split) split_roots.emplace(name_of(file.path), file.component.root);
+  std::map<std::pair<std::string, std::string>, ComponentReport> by_key;
+  std::map<std::pair<std::string, std::string>, bool> has_index, is_split;
+  const auto key_of = [&](const FileReport& file) {
+    std::string root = file.component.root;
+    if (file.kind == "kpack")
+      if (const auto found = split_roots.find(name_of(root)); found != split_roots.end()) root = found->second;
+    return std::pair(file.component.id, root);
+  };
+  for (const auto& file : scan.files) {
+    const auto key = key_of(file);
+    has_index[key] = has_index[key] || file.is_index;
+    is_split[key] = is_split[key] || file.kpack_split;
+  }
+  for (const auto& file : scan.files) {
+    if (file.targets.empty() && !file.kpack_split) continue;
+    const auto key = key_of(file);
+    auto& report = by_key[key];
+    if (report.files == 0) {
+      report.component = file.component;
+      report.component.root = key.second;
+    }
+    ++report.files;
+    report.size_bytes += file.size_bytes;
+    // Where libraries are loaded lazily, a target without its index file is not there, whatever else is.
+    if (has_index[key] && !file.is_index) continue;
+    for (const auto& row : file.targets)
+      if (std::ranges::find(report.targets, row.target) == report.targets.end()) report.targets.push_back(row.target);
+  }
+  std::vector<ComponentReport> out;
+  for (auto& [key, report] : by_key) {
+    std::ranges::sort(report.targets, target_less);
+    report.kpack_missing = is_split[key] && report.targets.empty();
+    out.push_back(std::move(report));
+  }
+  std::ranges::stable_sort(out, {}, [](const ComponentReport& report) { return report.component.order; });
+  return out;
+}
+
+DeviceAnswer answer_for(const elf::TargetId& device, const std::vector<ComponentReport>& components) {
+  DeviceAnswer answer{.device = device, .cover = elf::Cover::none, .components = {}, .first_to_fail = nullptr};
+  for (const auto& component : components) answer.components.push_back({&component, elf::covers(device, component.targets)});
+  bool any = false;
+  elf::Cover weakest = elf::Cover::native;
+  for (const auto& row : answer.components) {
+    if (row.component->component.fallback) continue;
+    any = true;
+    if (!row.coverage.works() && answer.first_to_fail == nullptr) answer.first_to_fail = &row;
+    weakest = std::max(weakest, row.coverage.cover);
+  }
+  if (any) answer.cover = weakest;
+  else if (!answer.components.empty()) {
+    // Only components with a fallback: the best of them is the answer.
+    answer.cover = std::ranges::min(answer.components, {}, [](const ComponentCoverage& row) { return row.coverage.cover; }).coverage.cover;
+  }
+  return answer;
+}
+
+Value scan_to_json(const Scan& scan, const std::vector<ComponentReport>& components, const std::vector<DeviceAnswer>& answers) {
+  Value files = Value::list();
+  for (const auto& file : scan.files) {
+    Value targets = Value::list();
+    for (const auto& row : file.targets) {
+      Value target = Value::object({{"target", row.target.to_string()}, {"objects", row.objects}});
+      if (row.size_bytes != 0) target.set("size_bytes", row.size_bytes);
+      if (!row.versions.empty()) target.set("code_object_versions", Value::list_of(row.versions));
+      if (row.target.generic_version != 0) target.set("generic_version", static_cast<int>(row.target.generic_version));
+      targets.push(std::move(target));
+    }
+    Value item = Value::object({{"path", file.path}, {"kind", file.kind}, {"component", file.component.id}, {"size_bytes", file.size_bytes}, {"targets", std::move(targets)}});
+    item.set("from_name", file.from_name);
+    if (file.bundles != 0) item.set("bundles", file.bundles);
+    if (file.compressed_bundles != 0) {
+      item.set("compressed_bundles", file.compressed_bundles);
+      item.set("newest_compression", file.newest_compression);
+    }
+    if (file.kpack_split) item.set("kpack_split", true);
+    item.set("problems", texts(file.problems));
+    files.push(std::move(item));
+  }
+  Value parts = Value::list();
+  for (const auto& report : components) {
+    Value targets = Value::list();
+    for (const auto& target : report.targets) targets.push(target.to_string());
+    parts.push(Value::object({{"component", report.component.id}, {"name", report.component.name}, {"path", report.component.root}, {"files", report.files},
+                              {"size_bytes", report.size_bytes}, {"fallback", report.component.fallback}, {"kpack_missing", report.kpack_missing},
+                              {"targets", std::move(targets)}}));
+  }
+  Value devices = Value::list();
+  for (const auto& answer : answers) {
+    Value rows = Value::list();
+    for (const auto& row : answer.components) {
+      Value item = coverage_json(row.coverage);
+      item.members_mut().insert(item.members_mut().begin(), {"component", Value(row.component->component.id)});
+      item.set("path", row.component->component.root);
+      rows.push(std::move(item));
+    }
+    Value item = Value::object({{"target", answer.device.to_string()}, {"answer", elf::cover_id(answer.cover)}});
+    if (answer.first_to_fail != nullptr) {
+      Value first = coverage_json(answer.first_to_fail->coverage);
+      first.set("component", answer.first_to_fail->component->component.id);
+      first.set("path", answer.first_to_fail->component->component.root);
+      first.set("consequence", answer.first_to_fail->component->component.without);
+      item.set("first_to_fail", std::move(first));
+    } else {
+      item.set("first_to_fail", Value());
+    }
+    item.set("components", std::move(rows));
+    devices.push(std::move(item));
+  }
+  Value errors = Value::list();
+  for (const auto& error : scan.errors) errors.push(error.to_string());
+  return Value::object({{"schema", "firstfault/code/1"}, {"files_looked_at", scan.files_looked_at}, {"files", std::move(files)}, {"components", std::move(parts)},
+                        {"for", std::move(devices)}, {"errors", std::move(errors)}});
+}
+
+}  // namespace ff::binary

@@ -1,0 +1,66 @@
+#include "binary/components.h"
+
+#include <array>
+#include <cctype>
+#include <optional>
+
+#include "base/text.h"
+
+namespace ff::binary {
+namespace {
+
+struct Known {
+  std::string_view part;  ///< of the path: a directory that holds the component's files, or the start of a file name
+  bool directory;
+  std::string_view id, name;
+  int order;
+  bool fallback;
+  std::string_view without;
+};
+
+// In the order in which a path is tried; `order` is when a program needs the component.
+constexpr std::array table = std::to_array<Known>({
+    {"rocblas/library", true, "rocblas", "rocBLAS (Tensile)", 2, false, "matrix multiplication ends the process: rocBLAS cannot read its library for this GPU"},
+    {"hipblaslt/library", true, "hipblaslt", "hipBLASLt (Tensile)", 3, true, "matrix multiplication falls back to rocBLAS"},
+    {"hipsparselt/library", true, "hipsparselt", "hipSPARSELt (Tensile)", 20, false, "structured-sparse matrix multiplication fails"},
+    {"miopen/db", true, "miopen-db", "MIOpen databases", 5, true, "convolutions are searched and compiled at first use: slow starts"},
+    {"aotriton.images", true, "aotriton", "AOTriton attention images", 6, true, "scaled_dot_product_attention falls back to slower kernels"},
+    {"aotriton/kernels", true, "aotriton", "AOTriton attention images", 6, true, "scaled_dot_product_attention falls back to slower kernels"},
+    {".triton/cache", true, "triton-cache", "Triton cache", 30, true, "the kernels are compiled again"},
+    {"torchinductor", true, "inductor-cache", "torch.compile cache", 30, true, "the kernels are compiled again"},
+    {"libtorch_hip", false, "torch", "PyTorch's own kernels", 1, false, "every tensor operation on the GPU fails: no kernel image"},
+    {"libtorch_cuda", false, "torch", "PyTorch's own kernels", 1, false, "every tensor operation on the GPU fails: no kernel image"},
+    {"librocblas", false, "librocblas", "rocBLAS (its own kernels)", 2, false, "vector operations and conversions of rocBLAS fail"},
+    {"libhipblaslt", false, "libhipblaslt", "hipBLASLt (its own kernels)", 3, true, "matrix multiplication falls back to rocBLAS"},
+    {"libMIOpen", false, "libmiopen", "MIOpen", 4, false, "convolutions, pooling and batch normalisation fail"},
+    {"libaotriton", false, "libaotriton", "AOTriton", 6, true, "scaled_dot_product_attention falls back to slower kernels"},
+    {"librccl", false, "librccl", "RCCL", 10, false, "multi-GPU communication fails"},
+    {"librocsolver", false, "librocsolver", "rocSOLVER", 11, false, "linear solvers fail"},
+    {"librocsparse", false, "librocsparse", "rocSPARSE", 12, false, "sparse operations fail"},
+    {"librocfft", false, "librocfft", "rocFFT", 13, false, "Fourier transforms fail"},
+    {"librocrand", false, "librocrand", "rocRAND", 14, false, "its random generators fail"},
+});
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 == 0
+
+}  // namespace
+
+Component component_of(std::string_view path) {
+  const std::string_view name = file_name(path);
+  for (const auto& row : table) {
+    if (row.directory) {
+      const auto at = path.rfind(std::string(row.part) + "/");
+      const bool dotted = row.part == "torchinductor" ? contains(path, "/torchinductor_") : at != std::string_view::npos;
+      if (!dotted) continue;
+      const auto end = at == std::string_view::npos ? path.rfind('/') : at + row.part.size();
+      return {std::string(row.id), std::string(row.name), std::string(path.substr(0, end)), row.order, row.fallback, std::string(row.without)};
+    }
+    if (name.starts_with(row.part))
+      // "libtorch_hip_extra.so" is another library.
+      if (name.size() == row.part.size() || !(std::isalnum(static_cast<unsigned char>(name[row.part.size()])) != 0 || name[row.part.size()] == '_'))
+        return {std::string(row.id), std::string(row.name), std::string(path), row.order, row.fallback, std::string(row.without)};
+  }
+  return {std::string(name), std::string(name), std::string(path), 100, false, "its GPU functions fail when they are called"};
+}
+
+}  // namespace ff::binary

@@ -1,0 +1,184 @@
+#include "binary/scan.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "support.h"
+
+namespace ff::binary {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+Strings targets(const ComponentReport& report) {
+  Strings out;
+  for (const auto& target : report.targets) out.push_back(target.to_string());
+  return out;
+}
+const ComponentReport* part(const std::vector<ComponentReport>& parts, std::string_view id) {
+  const auto found = std::ranges::find_if(parts, [&](const ComponentReport& report) { return report.component.id == id; });
+  return found == parts.end() ? nullptr : &*found;
+}
+DeviceAnswer ask(const std::vector<ComponentReport>& parts, std::string_view device) { return answer_for(*elf::parse_target_id(device), parts); }
+
+/// A wheel with the members given; deflated unless `stored`.
+std::string zip(const std::vector<std::pair<std::string, std::string>>& members, bool stored) {
+  std::string out, directory;
+  const auto u16 = [](std::string& to, std::uint64_t v) { to.append(reinterpret_cast<const char*>(&v), 2); };
+  const auto u32 = [](std::string& to, std::uint64_t v) { to.append(reinterpret_cast<const char*>(&v), 4); };
+  for (const auto& [name, content] : members) {
+    std::string body = content;
+    if (!stored) {
+      z_stream stream{};
+      EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+      body.resize(deflateBound(&stream, content.size()));
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+      stream.avail_in = static_cast<uInt>(content.size());
+      stream.next_out = reinterpret_cast<Bytef*>(body.data());
+      stream.avail_out = static_cast<uInt>(body.size());
+      EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+      body.resize(stream.total_out);
+      deflateEnd(&stream);
+    }
+    const std::uint64_t offset = out.size();
+    std::string common;
+    u16(common, 20);
+    u16(common, 0);
+    u16(common, stored ? 0 : 8);
+    u32(common, 0);
+    u32(common, 0);
+    u32(common, body.size());
+    u32(common, content.size());
+    u16(common, name.size());
+    u16(common, 0);
+    out += "PK\3\4" + common + name + body;
+    directory += "PK\1\2";
+    u16(directory, 20);
+    directory += common;
+    u16(directory, 0);
+    u16(directory, 0);
+    u16(directory, 0);
+    u32(directory, 0);
+    u32(directory, offset);
+    directory += name;
+  }
+  std::string end("PK\5\6\0\0\0\0", 8);
+  u16(end, members.size());
+  u16(end, members.size());
+  u32(end, directory.size());
+  u32(end, out.size());
+  u16(end, 0);
+  return out + directory + end;
+}
+
+using ScanTest = WithDirectory;
+
+TEST_F(ScanTest, FindsTheComponentsOfAPyTorchTree) {
+  copy("library.so", "torch/lib/libtorch_hip.so");
+  write("torch/lib/libtorch_cpu.so", read_file("/bin/true"));
+  for (const auto* name : {"TensileLibrary_lazy_gfx90a.dat", "TensileLibrary_lazy_gfx1100.dat", "TensileLibrary_Type_HH_fallback_gfx1030.dat"})
+    write(std::string("torch/lib/rocblas/library/") + name, "index");
+  copy("gfx1100.co", "torch/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco");
+  write("torch/lib/hipblaslt/library/TensileLibrary_lazy_gfx90a.dat", "index");
+  write("torch/share/miopen/db/gfx90a68.HIP.fdb.txt", "db");
+  write("torch/lib/aotriton.images/amd-gfx11xx/flash/attn_fwd/x.aks2", "image");
+  write("torch/__init__.py", "print()");
+  const Scan found = scan({.inputs = {directory}});
+  EXPECT_TRUE(found.errors.empty());
+  const auto parts = components(found);
+  ASSERT_EQ(parts.size(), 5U);
+  EXPECT_EQ(parts[0].component.id, "torch") << "needed first";
+  EXPECT_EQ(targets(parts[0]), (Strings{"gfx90a:xnack-", "gfx1100"}));
+  EXPECT_EQ(targets(*part(parts, "rocblas")), (Strings{"gfx90a", "gfx1100"})) << "gfx1030 has no index, so it is never loaded";
+  EXPECT_EQ(part(parts, "rocblas")->files, 4U);
+  EXPECT_EQ(targets(*part(parts, "miopen-db")), Strings{"gfx90a"});
+  EXPECT_TRUE(std::ranges::count(targets(*part(parts, "aotriton")), "gfx1100") == 1);
+
+  const auto native = ask(parts, "gfx90a");
+  EXPECT_EQ(native.cover, elf::Cover::native);
+  EXPECT_EQ(native.first_to_fail, nullptr);
+  const auto without_blaslt = ask(parts, "gfx1100");
+  EXPECT_EQ(without_blaslt.first_to_fail, nullptr) << "hipBLASLt falls back to rocBLAS, MIOpen compiles";
+  const auto absent = ask(parts, "gfx1201");
+  EXPECT_EQ(absent.cover, elf::Cover::none);
+  ASSERT_NE(absent.first_to_fail, nullptr);
+  EXPECT_EQ(absent.first_to_fail->component->component.id, "torch");
+}
+
+TEST_F(ScanTest, NamesTheLibraryThatFailsFirstWhenOnlyThatOneLacksTheTarget) {
+  copy("library.so", "torch/lib/libtorch_hip.so");
+  write("torch/lib/rocblas/library/TensileLibrary_lazy_gfx90a.dat", "index");
+  const auto parts = components(scan({.inputs = {directory}}));
+  const auto answer = ask(parts, "gfx1100");
+  ASSERT_NE(answer.first_to_fail, nullptr);
+  EXPECT_EQ(answer.first_to_fail->component->component.id, "rocblas");
+  EXPECT_EQ(answer.cover, elf::Cover::none);
+}
+
+TEST_F(ScanTest, ReadsAWheelInPlaceStoredOrDeflated) {
+  const std::string library = read_file(fixture_path("library.so"));
+  for (const bool stored : {true, false}) {
+    const auto wheel = write(stored ? "a.whl" : "b.whl", zip({{"torch/lib/libtorch_hip.so", library},
+                                                              {"torch/lib/rocblas/library/TensileLibrary_lazy_gfx1100.dat", "index"},
+                                                              {"torch/__init__.py", "print()"}}, stored));
+    const Scan found = scan({.inputs = {wheel}});
+    EXPECT_TRUE(found.errors.empty());
+    ASSERT_EQ(found.files.size(), 2U);
+    EXPECT_EQ(found.files[0].path, wheel + "!torch/lib/libtorch_hip.so");
+    EXPECT_EQ(found.files[0].targets.size(), 2U);
+    EXPECT_EQ(found.files_looked_at, 2U) << "Python sources are not looked at";
+  }
+}
+
+TEST_F(ScanTest, ADamagedWheelIsAnErrorAtEveryTruncation) {
+  const std::string whole = zip({{"a.so", read_file(fixture_path("gfx1100.co"))}, {"rocblas/library/TensileLibrary_lazy_gfx1100.dat", "index"}}, false);
+  for (std::size_t size = 0; size < whole.size(); size += 7) {
+    const Scan found = scan({.inputs = {write("cut.whl", whole.substr(0, size))}, .threads = 1});
+    EXPECT_FALSE(found.errors.empty()) << size;
+  }
+  std::string lies = whole;
+  const auto at = lies.rfind("PK\1\2");
+  const std::uint32_t huge = 0xfffffff0;
+  std::memcpy(lies.data() + at + 42, &huge, 4);  // header offset of the last member
+  std::memcpy(lies.data() + lies.rfind("PK\1\2", at - 1) + 24, &huge, 4);  // size of the first
+  EXPECT_FALSE(scan({.inputs = {write("lies.whl", lies)}}).errors.empty());
+}
+
+TEST_F(ScanTest, SaysWhenANameAndItsCodeDisagree) {
+  copy("gfx1100.co", "rocblas/library/TensileLibrary_Type_HH_gfx1101.co");
+  const Scan found = scan({.inputs = {directory}});
+  ASSERT_EQ(found.files.size(), 1U);
+  ASSERT_EQ(found.files[0].problems.size(), 1U);
+  EXPECT_EQ(found.files[0].problems[0], "its name says gfx1101, its code is for gfx1100");
+}
+
+TEST_F(ScanTest, ReadsKpackArchivesForTheLibraryTheyBelongTo) {
+  // The layout of rocm_kpack's PackedKernelArchive; {"toc": {"lib/librocrand.so.1#0": {"gfx1100": {}, "gfx942": {}}}}.
+  std::string toc = "\x81\xa3toc\x81\xb5lib/librocrand.so.1#0\x82\xa7gfx1100\x80\xa6gfx942\x80";
+  std::string kpack("KPAK\1\0\0\0\x10\0\0\0\0\0\0\0", 16);
+  write(".kpack/rand_gfx1100.kpack", kpack + toc);
+  const auto parts = components(scan({.inputs = {directory}}));
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].component.id, "librocrand");
+  EXPECT_EQ(targets(parts[0]), (Strings{"gfx942", "gfx1100"}));
+}
+
+TEST_F(ScanTest, ANamedFileIsAlwaysReportedAndAMissingOneIsAnError) {
+  const Scan found = scan({.inputs = {write("plain.txt", "hello"), directory + "/absent"}});
+  ASSERT_EQ(found.files.size(), 1U);
+  EXPECT_TRUE(found.files[0].targets.empty());
+  ASSERT_EQ(found.errors.size(), 1U);
+  EXPECT_EQ(found.errors[0].what, "no such file or directory");
+}
+
+TEST_F(ScanTest, DoesNotFollowLinksInsideATree) {
+  copy("library.so", "lib/liba.so.1");
+  std::filesystem::create_symlink("liba.so.1", directory + "/lib/liba.so");
+  std::filesystem::create_directory_symlink(directory, directory + "/lib/loop");
+  EXPECT_EQ(scan({.inputs = {directory}}).files.size(), 1U);
+}
+
+}  // namespace
+}  // namespace ff::binary
