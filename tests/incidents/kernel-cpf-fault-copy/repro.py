@@ -1,0 +1,3 @@
+import torch
+x = torch.rand(1000, 1000).cuda()
+y = torch.mm(x, x)
