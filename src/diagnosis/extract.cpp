@@ -1,0 +1,32 @@
+#include "diagnosis/extract.h"
+
+#include <array>
+
+#include "diagnosis/extract_parts.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+constexpr std::array<ExtractorEntry, 9> table = {{
+    {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
+    {"rows", "dataset.rows. dataset.segments.", extract_rows},
+    {"video", "video. dataset.query. dataset.time_check.", extract_video},
+    {"model", "file. files. safetensors. policy. normalizer.keys", extract_model},
+    {"training", "train.", extract_training},
+    {"evaluation", "eval.", extract_evaluation},
+    {"comparison", "compare. actions. gripper. normalizer.passthrough", extract_comparison},
+    {"code", "code.", extract_code},
+    {"session", "pythons[0].packages. dataset.pad. model.", extract_session},
+}};
+
+}  // namespace
+
+std::span<const ExtractorEntry> extractors() { return table; }
+
+void extract_all(std::string_view text, std::string_view source, std::vector<facts::NamedFact>& out) {
+  if (text.size() > max_extract_bytes) return;
+  for (const ExtractorEntry& entry : table) entry.run(text, source, out);
+}
+
+}  // namespace ff::diagnosis

@@ -1,0 +1,171 @@
+// What the order of calls in Python source says.
+//
+//   code.reset_after_set_state   true: in one function the environment is reset after an initial state was set
+//   code.state_number_fixed      true: a number of the initial state is set to a constant, used, and never changed
+//   code.policy_not_reset        true: a loop over episodes asks a policy for actions and never clears its queue
+//   code.image_turns             number of lines that turn or flip an image
+//   code.unprocessed_actions     true: predicted actions go to the environment or robot and no postprocessor is named
+//   code.unnormalize_calls       number of lines that un-normalise actions
+//   code.environ_after_import    name of a variable set after the library that reads it was imported
+//
+// Comments and strings in triple quotes are left out.
+
+#include <re2/re2.h>
+
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "diagnosis/extract_parts.h"
+#include "diagnosis/extract_support.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+struct CodeLine {
+  std::uint64_t number;
+  std::size_t indent;
+  std::string text;  ///< without comment
+};
+
+std::vector<CodeLine> code_lines(std::string_view text) {
+  std::vector<CodeLine> out;
+  bool quoted = false;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (out.size() >= 100'000 || line.size() > 4096) return;
+    std::size_t marks = 0;
+    for (std::string_view quote : {R"(""")", "'''"})
+      for (std::size_t at = line.find(quote); at != std::string_view::npos; at = line.find(quote, at + 3)) ++marks;
+    const bool was_quoted = quoted;
+    if (marks % 2 == 1) quoted = !quoted;
+    if (was_quoted || marks > 0) return;
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first == std::string_view::npos || line[first] == '#') return;
+    std::string_view body = line.substr(first);
+    // A '#' inside a string is rare in the calls looked for here.
+    if (const auto hash = body.find(" #"); hash != std::string_view::npos) body = body.substr(0, hash);
+    out.push_back({number, first, std::string(body)});
+  });
+  return out;
+}
+
+struct Patterns {
+  const RE2 set_state{R"(\.(?:set_init_state|set_initial_state|set_state_from_flattened)\()"};
+  const RE2 env_reset{R"((?:^|[\s=(.])(?:self\.)?_?(?:\w*env\w*|sim|simulator)\.reset\()"};
+  const RE2 define{R"(^(?:async )?def \w+)"};
+  const RE2 fixed{R"((?:self\.)?(\w*init(?:ial)?_?state_?(?:id|idx|index|number)\w*)\s*(?::\s*int\s*)?=\s*\d+\s*$)"};
+  const RE2 turn{R"(\[\s*::-1\s*,\s*::-1|rot90\([^)\n]*2\)|ROTATE_180|flipud\(|fliplr\(|cv2\.flip\(|\.rotate\(180|(?:img|image|frame|pixels|rgb)\w*(?:\[[^\]]*\])?\[::-1\])"};
+  const RE2 asks{R"(\.(?:select_action|predict_action|predict_action_chunk|get_action)\()"};
+  const RE2 episodes{R"(^for \w+ in .*(?:episode|trial|rollout|init_state|n_eval|num_eval))"};
+  const RE2 clears{R"((?:policy|agent|model|client|actor)\w*\.reset\w*\(|action_plan\.clear\(|queue\w*\.clear\(|action_plan\s*=\s*|reset_queue)"};
+  const RE2 acts{R"((?:env\w*\.step\(|robot\w*\.send_action\(|sim\w*\.step\())"};
+  const RE2 post{R"((?i)post_?process|unnormali[sz]e|denormali[sz]e|output_transform|infer\()"};
+  const RE2 unnormalise{R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*\w*std\w*\s*\+\s*\w*mean)"};
+  const RE2 environ{R"(os\.environ(?:\.setdefault\(|\[)\s*['\"](MUJOCO_GL|PYOPENGL_PLATFORM|MUJOCO_EGL_DEVICE_ID|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|HSA_\w+|PYTORCH_\w+_ALLOC_CONF|MIOPEN_\w+)['\"]\s*(?:\]\s*=|,))"};
+  const RE2 import{R"(^(?:import|from) (mujoco|dm_control|robosuite|libero|robocasa|robomimic|OpenGL|torch|gymnasium_robotics|gym_aloha|gym_pusht|metaworld|lerobot)\b)"};
+};
+
+const Patterns& patterns() {
+  static const Patterns instance;
+  return instance;
+}
+
+bool finds(const CodeLine& line, const RE2& pattern) { return RE2::PartialMatch(piece(line.text), pattern); }
+
+void call_order(const std::vector<CodeLine>& code, FactSink& sink) {
+  const Patterns& p = patterns();
+  std::optional<CodeLine> set_state;
+  std::vector<std::size_t> functions;  // indents of the open functions
+  for (const CodeLine& line : code) {
+    while (!functions.empty() && line.indent <= functions.back()) {
+      functions.pop_back();
+      set_state.reset();
+    }
+    if (finds(line, p.define)) {
+      functions.push_back(line.indent);
+      set_state.reset();
+      continue;
+    }
+    // A reset in the next round of an outer loop stands before the set; one deeper in a branch may never run.
+    const bool resets = finds(line, p.env_reset);
+    if (resets && set_state && line.indent >= set_state->indent) sink.add("code.reset_after_set_state", true, line.number, line.text);
+    if (resets) set_state.reset();
+    if (finds(line, p.set_state)) set_state = line;
+  }
+}
+
+void fixed_number(const std::vector<CodeLine>& code, FactSink& sink) {
+  for (const CodeLine& line : code) {
+    std::string name;
+    if (!RE2::PartialMatch(piece(line.text), patterns().fixed, &name)) continue;
+    bool used = false, changed = false;
+    for (const CodeLine& other : code) {
+      const auto at = other.text.find(name);
+      if (at == std::string::npos || other.number == line.number) continue;
+      const std::string_view after = trim(std::string_view(other.text).substr(at + name.size()));
+      if (after.starts_with("+=") || (after.starts_with("=") && !after.starts_with("==")) || after.starts_with(",") || other.text.starts_with("for "))
+        changed = true;
+      else
+        used = true;
+    }
+    if (used && !changed) sink.add("code.state_number_fixed", true, line.number, line.text);
+  }
+}
+
+void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
+  const Patterns& p = patterns();
+  bool loops = false, clears = false, acts = false, post = false;
+  std::optional<CodeLine> asks;
+  double unnormalise = 0, turns = 0;
+  for (const CodeLine& line : code) {
+    loops |= finds(line, p.episodes);
+    clears |= finds(line, p.clears);
+    acts |= finds(line, p.acts);
+    post |= finds(line, p.post);
+    if (!asks && finds(line, p.asks) && !line.text.starts_with("def ")) asks = line;
+    if (finds(line, p.unnormalise) && !line.text.starts_with("def ")) ++unnormalise;
+    if (finds(line, p.turn)) ++turns;
+  }
+  if (turns > 0) sink.number("code.image_turns", turns);
+  if (unnormalise > 0) sink.number("code.unnormalize_calls", unnormalise);
+  if (asks && loops && !clears) sink.add("code.policy_not_reset", true, asks->number, asks->text);
+  if (asks && acts && !post) sink.add("code.unprocessed_actions", true, asks->number, asks->text);
+}
+
+void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
+  bool graphics = false, compute = false;
+  for (const CodeLine& line : code) {
+    std::string name;
+    if (line.indent == 0 && RE2::PartialMatch(piece(line.text), patterns().import, &name)) {
+      if (name == "torch" || name == "lerobot")
+        compute = true;
+      if (name != "torch") graphics = graphics || name != "lerobot";
+      continue;
+    }
+    if (!RE2::PartialMatch(piece(line.text), patterns().environ, &name)) continue;
+    const bool gl = name.starts_with("MUJOCO") || name.starts_with("PYOPENGL");
+    if (gl ? graphics : compute) sink.add("code.environ_after_import", name, line.number, line.text);
+  }
+}
+
+}  // namespace
+
+void extract_code(std::string_view text, std::string_view source, Facts& out) {
+  const bool calls = text.find(".reset(") != std::string_view::npos || text.find("_action(") != std::string_view::npos || text.find("::-1") != std::string_view::npos ||
+                     text.find("os.environ") != std::string_view::npos || text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
+                     text.find("normalize") != std::string_view::npos || text.find("flip") != std::string_view::npos;
+  const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos || text.find("for ") != std::string_view::npos ||
+                      source.ends_with(".py");
+  if (!calls || !python) return;
+  const auto code = code_lines(text);
+  FactSink sink(source, out);
+  call_order(code, sink);
+  fixed_number(code, sink);
+  policy_use(code, sink);
+  environment_order(code, sink);
+}
+
+}  // namespace ff::diagnosis

@@ -1,0 +1,152 @@
+// Measured comparisons: frames, actions, gripper ranges.
+//
+//   compare.turned_ratio     difference of the frame as it is, over the difference after turning or flipping it
+//   compare.swapped_ratio    the same for exchanged colour channels
+//   compare.backends_difference   mean difference of two renderings (0..255)
+//   compare.actions_distance largest difference between two printed actions for one observation
+//   normalizer.passthrough   true: the values after a normaliser are those before it
+//   gripper.{low,high}       each range of a gripper command that is named
+//   actions.{printed_max_abs,all_zero,constant}
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+#include "diagnosis/extract_parts.h"
+#include "diagnosis/extract_support.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+struct Difference {
+  double value;
+  std::uint64_t line;
+  std::string text;
+};
+
+/// The number that a line gives as a difference of pictures.
+std::optional<double> difference_of(std::string_view line) {
+  static const RE2 pattern(R"((?i)(?:difference|diff|error|mae|rmse|l1|distance)[^\d\n-]{0,20}(\d+(?:\.\d+)?))");
+  double value = 0;
+  if (!RE2::PartialMatch(piece(line), pattern, &value)) return std::nullopt;
+  return value;
+}
+
+bool turned(std::string_view line) { return mentions_any(line, {"rotat", "turned", "flipped", "flip ", "upside", "mirrored", "180"}); }
+bool swapped(std::string_view line) { return mentions_any(line, {"bgr", "channels swapped", "channels reversed", "red and blue", "swapped channels", "rgb swapped"}); }
+bool backends(std::string_view line) {
+  int named = 0;
+  for (std::string_view name : {"egl", "osmesa", "glfw", "llvmpipe", "lavapipe", "radv", "ray trac", "raster", "cpu render", "gpu render", "software", "hardware"})
+    named += mentions(line, name) ? 1 : 0;
+  return named >= 2;
+}
+
+void frames(std::string_view text, FactSink& sink) {
+  std::vector<Difference> plain;
+  std::optional<Difference> best_turned, best_swapped;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 2000) return;
+    const auto value = difference_of(line);
+    if (!value) return;
+    const Difference d{*value, number, std::string(line)};
+    if (backends(line)) {
+      sink.number("compare.backends_difference", *value, number, line);
+    } else if (swapped(line)) {
+      if (!best_swapped || *value < best_swapped->value) best_swapped = d;
+    } else if (turned(line)) {
+      if (!best_turned || *value < best_turned->value) best_turned = d;
+    } else if (mentions_any(line, {"frame", "image", "camera", "picture", "as is", "as-is", "unchanged", "pixel", "raw"})) {
+      plain.push_back(d);
+    }
+  });
+  if (plain.empty()) return;
+  const auto as_is = std::max_element(plain.begin(), plain.end(), [](const Difference& a, const Difference& b) { return a.value < b.value; });
+  if (best_turned && best_turned->value >= 0) sink.number("compare.turned_ratio", as_is->value / std::max(best_turned->value, 0.01), best_turned->line, best_turned->text);
+  if (best_swapped) sink.number("compare.swapped_ratio", as_is->value / std::max(best_swapped->value, 0.01), best_swapped->line, best_swapped->text);
+}
+
+bool nearly_equal(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size() || a.empty()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!(std::abs(a[i] - b[i]) <= 1e-6 * std::max(1.0, std::abs(a[i])))) return false;
+  return true;
+}
+
+void vectors(std::string_view text, FactSink& sink) {
+  std::optional<std::vector<double>> before;
+  std::vector<std::pair<std::vector<double>, std::uint64_t>> actions;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 16'384) return;
+    const bool normaliser = mentions(line, "normaliz") || mentions(line, "normalis");
+    const bool action = mentions(line, "action");
+    if (!normaliser && !action) return;
+    const auto numbers = bracketed_numbers(line);
+    if (numbers.size() < 2) return;
+    if (normaliser) {
+      if (mentions_any(line, {"before", "input", "raw"})) {
+        before = numbers;
+      } else if (before && mentions_any(line, {"after", "output", "normalized:", "normalised:"})) {
+        if (before->size() == numbers.size()) sink.add("normalizer.passthrough", nearly_equal(*before, numbers), number, line);
+        before.reset();
+      }
+      return;
+    }
+    // Shapes, ranges and masks stand in brackets as well.
+    if (mentions_any(line, {"shape", "range", "bounds", "min", "max", "mean", "std", "size", "index", "mask", "limits"})) return;
+    if (actions.size() < 1000) actions.emplace_back(numbers, number);
+  });
+  if (actions.empty()) return;
+  double largest = 0;
+  bool zero = true, constant = actions.size() >= 3;
+  double distance = 0;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const auto& [numbers, line] = actions[i];
+    for (double x : numbers) {
+      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+      if (x != 0) zero = false;
+    }
+    if (!nearly_equal(numbers, actions[0].first)) constant = false;
+    if (i > 0 && numbers.size() == actions[0].first.size())
+      for (std::size_t k = 0; k < numbers.size(); ++k)
+        if (std::isfinite(numbers[k] - actions[0].first[k])) distance = std::max(distance, std::abs(numbers[k] - actions[0].first[k]));
+  }
+  sink.number("actions.printed_max_abs", largest, actions[0].second);
+  sink.add("actions.all_zero", zero, actions[0].second);
+  sink.add("actions.constant", constant, actions[0].second);
+  if (actions.size() >= 2) sink.number("compare.actions_distance", distance, actions[1].second);
+}
+
+void gripper(std::string_view text, FactSink& sink) {
+  static const RE2 bracket(R"((?i)gripper[^\n\[(]{0,60}[\[(]\s*(-?\d+(?:\.\d+)?)\s*(?:,|\.\.|;|to)\s*(-?\d+(?:\.\d+)?)\s*[\])])");
+  static const RE2 spoken(R"((?i)gripper[^\n]{0,60}?(?:\bin\b|\bfrom\b|\brange\b|\bbetween\b|:|=)\s*(-?\d+(?:\.\d+)?)\s*(?:\.\.\.?|to|and)\s*(-?\d+(?:\.\d+)?))");
+  static const RE2 extremes(R"((?i)gripper[^\n]{0,60}?min[ =:]+(-?\d+(?:\.\d+)?)[ ,;]+max[ =:]+(-?\d+(?:\.\d+)?))");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 2000) return;
+    double low = 0, high = 0;
+    if (!RE2::PartialMatch(piece(line), extremes, &low, &high) && !RE2::PartialMatch(piece(line), bracket, &low, &high) &&
+        !RE2::PartialMatch(piece(line), spoken, &low, &high))
+      return;
+    if (low >= high) return;
+    sink.number("gripper.low", low, number, line);
+    sink.number("gripper.high", high, number, line);
+  });
+}
+
+}  // namespace
+
+void extract_comparison(std::string_view text, std::string_view source, Facts& out) {
+  FactSink sink(source, out);
+  if (mentions_any(text, {"difference", "diff", "mae", "rmse", "distance"}) &&
+      mentions_any(text, {"frame", "image", "camera", "picture", "pixel", "egl", "osmesa", "raster"}))
+    frames(text, sink);
+  if (mentions(text, "action") || mentions(text, "normaliz") || mentions(text, "normalis")) vectors(text, sink);
+  if (mentions(text, "gripper")) gripper(text, sink);
+}
+
+}  // namespace ff::diagnosis

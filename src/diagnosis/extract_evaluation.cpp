@@ -1,0 +1,157 @@
+// Success rates in any layout: "37/100", "success_rate=0.00 (0/5)", "pc_success 12.0", tables with a column "success".
+//
+//   eval.{results,best,worst,contrast}   rates 0..1; contrast = best - worst of lines that can be compared
+//   eval.contrast_clear                  true: the two Wilson 95 % intervals do not overlap
+//   eval.same_weights                    true: one of the lines says that checkpoint, policy or data are the same
+//   eval.other_weights                   true: the better line names another (published, reference) checkpoint
+//   eval.better_with                     a setting that the better line names: "extra_delta_transform=False"
+//   eval.init_states.{episodes,distinct} per-episode lines with an initial-state number
+//   eval.all_zero                        true: several results and every one is 0
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "diagnosis/extract_parts.h"
+#include "diagnosis/extract_support.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+struct Result {
+  double rate = 0;
+  double episodes = 0;  ///< 0: not said
+  std::uint64_t line = 0;
+  std::string text;
+};
+
+struct Interval {
+  double low, high;
+};
+
+/// Wilson score interval, 95 %.
+Interval wilson(double rate, double n) {
+  constexpr double z = 1.959963984540054;
+  const double centre = (rate + z * z / (2 * n)) / (1 + z * z / n);
+  const double half = z * std::sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n);
+  return {centre - half, centre + half};
+}
+
+std::optional<Result> result_of(std::string_view line, bool in_success_table) {
+  static const RE2 fraction(R"((?:^|[\s:=(])(\d{1,7})\s*/\s*(\d{1,7})(?:$|[\s),;%=]))");
+  static const RE2 counts(R"((?i)(\d{1,7}) (?:episodes|trials|rollouts),? (\d{1,7}) success)");
+  static const RE2 percent(R"((?i)(?:pc_success|success(?:[_ ]rate)?)['\"]?\s*[:= ]\s*(\d{1,3}(?:\.\d+)?)\s*%)");
+  static const RE2 pc(R"((?i)pc_success['\"]?\s*[:= ]\s*(\d{1,3}(?:\.\d+)?))");
+  static const RE2 plain(R"((?i)success(?:[_ ]?rate)?['\"]?\s*[:= ]\s*([01](?:\.\d+)?)(?:$|[\s,;)}]))");
+  static const RE2 last_column(R"((?:^|\s)(\d{1,7})\s+([01](?:\.\d+)?)\s*$)");
+  Result result;
+  result.text = std::string(line.substr(0, 300));
+  double a = 0, b = 0;
+  if (RE2::PartialMatch(piece(line), counts, &a, &b) && a > 0 && b <= a) {
+    result.rate = b / a;
+    result.episodes = a;
+    return result;
+  }
+  const bool talks = mentions(line, "success") || in_success_table;
+  if (RE2::PartialMatch(piece(line), fraction, &a, &b) && b >= 3 && a <= b &&
+      (talks || mentions_any(line, {"checkpoint", "evaluation", "libero", "policy", "rollout", "episodes"}))) {
+    result.rate = a / b;
+    result.episodes = b;
+    return result;
+  }
+  if (!talks) return std::nullopt;
+  if (RE2::PartialMatch(piece(line), percent, &a) && a <= 100) {
+    result.rate = a / 100;
+    return result;
+  }
+  if (RE2::PartialMatch(piece(line), pc, &a) && a <= 100) {
+    result.rate = a / 100;
+    return result;
+  }
+  if (RE2::PartialMatch(piece(line), plain, &a) && a <= 1) {
+    result.rate = a;
+    return result;
+  }
+  if (in_success_table && RE2::PartialMatch(piece(line), last_column, &a, &b) && b <= 1) {
+    result.rate = b;
+    result.episodes = a;
+    return result;
+  }
+  return std::nullopt;
+}
+
+void contrast_facts(const std::vector<Result>& results, FactSink& sink) {
+  const auto [worst, best] = std::minmax_element(results.begin(), results.end(), [](const Result& a, const Result& b) { return a.rate < b.rate; });
+  sink.number("eval.results", static_cast<double>(results.size()));
+  sink.number("eval.best", best->rate, best->line, best->text);
+  sink.number("eval.worst", worst->rate, worst->line, worst->text);
+  sink.number("eval.contrast", best->rate - worst->rate, best->line, best->text);
+  if (results.size() >= 2 && best->rate == 0) sink.add("eval.all_zero", true, best->line, best->text);
+  bool clear = best->rate - worst->rate >= 0.3;
+  if (best->episodes > 0 && worst->episodes > 0) clear = wilson(best->rate, best->episodes).low > wilson(worst->rate, worst->episodes).high;
+  sink.add("eval.contrast_clear", clear, best->line, best->text);
+  if (!clear) return;
+  const std::string both = worst->text + "\n" + best->text;
+  if (mentions_any(both, {"same checkpoint", "same weights", "same policy", "same model", "same data", "in-process", "in process", "locally", "same step"}))
+    sink.add("eval.same_weights", true, best->line, best->text);
+  if (mentions_any(best->text, {"published", "official", "released", "their checkpoint", "other checkpoint", "reference checkpoint", "upstream checkpoint"}) ||
+      mentions_any(worst->text, {"own checkpoint", "our checkpoint", "my checkpoint"}))
+    sink.add("eval.other_weights", true, best->line, best->text);
+  static const RE2 setting(R"(([A-Za-z][\w.]*\s*[=:]\s*(?:True|False|true|false|\d+(?:\.\d+)?|[a-z_]+))(?:$|[\s,;)]))");
+  re2::StringPiece rest = piece(best->text);
+  std::string word;
+  while (RE2::FindAndConsume(&rest, setting, &word)) {
+    if (mentions(word, "success") || mentions(word, "episodes") || mentions(word, "seed")) continue;
+    if (worst->text.find(word) == std::string::npos) sink.add("eval.better_with", word, best->line, best->text);
+  }
+}
+
+}  // namespace
+
+void extract_evaluation(std::string_view text, std::string_view source, Facts& out) {
+  if (!mentions(text, "success")) {
+    if (!mentions_any(text, {"checkpoint", "libero", "rollout"})) return;
+  }
+  FactSink sink(source, out);
+  std::vector<Result> results;
+  std::set<std::int64_t> states;
+  std::int64_t episodes = 0;
+  bool table = false;
+  static const RE2 init_state(R"((?i)\binit(?:ial)?_?state(?:_?(?:id|idx|index))?\s*[:= ]\s*(\d{1,6}))");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 4096 || results.size() >= 10'000) return;
+    std::int64_t state = 0;
+    if (RE2::PartialMatch(piece(line), init_state, &state)) {
+      ++episodes;
+      states.insert(state);
+      return;  // an episode, no rate
+    }
+    const auto parts = words(line);
+    if (parts.empty()) {
+      table = false;
+      return;
+    }
+    // A header names the column; the numbers stand below it.
+    if (mentions(line, "success") && line.find_first_of("0123456789") == std::string_view::npos) {
+      table = parts.size() >= 2;
+      return;
+    }
+    if (auto result = result_of(line, table)) {
+      result->line = number;
+      results.push_back(std::move(*result));
+    }
+  });
+  if (episodes >= 2) {
+    sink.number("eval.init_states.episodes", static_cast<double>(episodes));
+    sink.number("eval.init_states.distinct", static_cast<double>(states.size()));
+  }
+  if (!results.empty()) contrast_facts(results, sink);
+}
+
+}  // namespace ff::diagnosis

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "diagnosis/extract_support.h"
+
+/// The single extractors; extract.h holds the table that callers use. Each file says which facts it makes.
+namespace ff::diagnosis {
+
+void extract_dataset(std::string_view text, std::string_view source, Facts& out);
+void extract_rows(std::string_view text, std::string_view source, Facts& out);
+void extract_video(std::string_view text, std::string_view source, Facts& out);
+void extract_model(std::string_view text, std::string_view source, Facts& out);
+void extract_training(std::string_view text, std::string_view source, Facts& out);
+void extract_evaluation(std::string_view text, std::string_view source, Facts& out);
+void extract_comparison(std::string_view text, std::string_view source, Facts& out);
+void extract_code(std::string_view text, std::string_view source, Facts& out);
+void extract_session(std::string_view text, std::string_view source, Facts& out);
+
+}  // namespace ff::diagnosis

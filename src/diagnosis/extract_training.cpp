@@ -1,0 +1,242 @@
+// The metric records of a training log: lerobot-train, HF Trainer (console and trainer_state.json), openpi, LingBot-VLA,
+// and plain "step N loss x" lines.
+//
+//   train.{records,step_first,step_last}
+//   train.loss.{first,last,min,nonfinite,nonfinite_at,explosion}   nonfinite_at: number of the first bad record, from 0
+//   train.grad.{nonfinite,zero_run,repeat_run,spike}               spike: largest over the median of the 20 before
+//   train.lr.{first,last,max,zero_records}
+//   train.{step_falls,mem_slope,data_share,slowest_step}
+//     step_falls: the step goes back by more than rounding; mem_slope: growth of the printed memory per record over its
+//     level when it grows all the time; data_share: median share of loading time; slowest_step: longest step over median.
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/text.h"
+#include "diagnosis/extract_parts.h"
+#include "diagnosis/extract_support.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+struct Record {
+  std::uint64_t line = 0;
+  std::optional<double> step, loss, grad, lr, memory, data_s, update_s;
+};
+
+/// "200", "1K", "6.2K", "nan", "-inf".
+std::optional<double> metric(std::string_view word) {
+  word = trim(word);
+  while (!word.empty() && (word.back() == ',' || word.back() == '\'' || word.back() == '}' || word.back() == ';')) word.remove_suffix(1);
+  while (!word.empty() && word.front() == '\'') word.remove_prefix(1);
+  const std::string low = lower(word);
+  if (low == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (low == "inf" || low == "infinity") return std::numeric_limits<double>::infinity();
+  if (low == "-inf" || low == "-infinity") return -std::numeric_limits<double>::infinity();
+  double factor = 1;
+  if (!word.empty() && (word.back() == 'K' || word.back() == 'M' || word.back() == 'B')) {
+    factor = word.back() == 'K' ? 1e3 : word.back() == 'M' ? 1e6 : 1e9;
+    word.remove_suffix(1);
+  }
+  const auto value = to_real(word);
+  return value ? std::optional<double>(*value * factor) : std::nullopt;
+}
+
+void take(Record& record, std::string_view key, std::optional<double> value) {
+  if (!value) return;
+  const std::string name = lower(key);
+  if (name == "step" || name == "global_step") record.step = value;
+  if (name == "loss" || name == "train/loss" || name == "train_loss") record.loss = value;
+  if (name == "grdn" || name == "grad_norm" || name == "gradnorm") record.grad = value;
+  if (name == "lr" || name == "learning_rate") record.lr = value;
+  if (name == "mem_gb" || name == "allocated" || name == "mem") record.memory = value;
+  if (name == "data_s") record.data_s = value;
+  if (name == "updt_s" || name == "time" || name == "steptime") record.update_s = value;
+}
+
+std::vector<Record> records_of(std::string_view text) {
+  // A key, a separator, a value. The keys are few, so that prose does not become a record.
+  static const RE2 pair(
+      R"((?i)(?:^|[^\w./-])'?(step|global_step|loss|train/loss|train_loss|grdn|grad_?norm|lr|learning_rate|mem_gb|data_s|updt_s|steptime)'?(?:\s*[:=]\s*|\s+)'?(-?(?:\d[\d.]*(?:e[+-]?\d+)?[KMB]?|nan|inf(?:inity)?))\b)");
+  std::vector<Record> out;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (out.size() >= 1'000'000 || line.size() > 1u << 20) return;
+    if (!mentions(line, "loss")) return;
+    // Progress bars and records may stand on one line: each "step:" begins a record.
+    std::size_t begin = 0;
+    while (begin < line.size()) {
+      std::size_t end = line.find("step:", begin + 5);
+      if (end == std::string_view::npos) end = line.size();
+      std::string_view part = line.substr(begin, end - begin);
+      Record record;
+      record.line = number;
+      re2::StringPiece rest = piece(part);
+      std::string key, value;
+      while (RE2::FindAndConsume(&rest, pair, &key, &value)) take(record, key, metric(value));
+      // A number alone after "loss" is no metric record ("loss 0.4 (see below)"): want the step or a second quantity.
+      if (record.loss && (record.step || record.grad || record.lr)) out.push_back(record);
+      begin = end;
+    }
+  });
+  return out;
+}
+
+std::vector<Record> records_of_state(std::string_view text) {
+  std::vector<Record> out;
+  for (const Document& document : json_documents(text))
+    for (const Value& entry : document.value["log_history"].items()) {
+      if (entry.find("loss") == nullptr) continue;
+      Record record;
+      record.line = document.line;
+      for (std::string_view key : {"step", "loss", "grad_norm", "learning_rate"})
+        if (entry.find(key) != nullptr) take(record, key, scalar(entry[key]));
+      out.push_back(record);
+    }
+  return out;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void loss_facts(const std::vector<Record>& records, FactSink& sink) {
+  std::optional<double> first, last, least;
+  double bad = 0, explosion = 0;
+  double high_run = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!records[i].loss) continue;
+    const double loss = *records[i].loss;
+    if (!std::isfinite(loss)) {
+      if (bad++ == 0) sink.number("train.loss.nonfinite_at", static_cast<double>(i), records[i].line);
+      continue;
+    }
+    if (!first) first = loss;
+    last = loss;
+    least = std::min(least.value_or(loss), loss);
+    // Loss above three times its minimum for ten records, or a thousandfold at once.
+    high_run = *least > 0 && loss > 3 * *least ? high_run + 1 : 0;
+    if (high_run >= 10 || (*least > 0 && loss > 1000 * *least)) explosion = std::max(explosion, loss / *least);
+  }
+  sink.number("train.loss.nonfinite", bad);
+  if (first) sink.number("train.loss.first", *first);
+  if (last) sink.number("train.loss.last", *last);
+  if (least) sink.number("train.loss.min", *least);
+  sink.number("train.loss.explosion", explosion);
+}
+
+void gradient_facts(const std::vector<Record>& records, FactSink& sink) {
+  std::vector<double> window;
+  double bad = 0, zero = 0, zero_longest = 0, same = 0, same_longest = 0, spike = 0;
+  std::optional<double> previous;
+  bool any = false;
+  for (const Record& record : records) {
+    if (!record.grad) continue;
+    any = true;
+    const double grad = *record.grad;
+    if (!std::isfinite(grad)) {
+      ++bad;
+      zero = same = 0;
+      continue;
+    }
+    zero = grad == 0 ? zero + 1 : 0;
+    zero_longest = std::max(zero_longest, zero);
+    same = previous && *previous == grad && grad != 0 ? same + 1 : 0;
+    same_longest = std::max(same_longest, same);
+    previous = grad;
+    if (window.size() >= 10) {
+      const double typical = median(window);
+      if (typical > 0) spike = std::max(spike, grad / typical);
+    }
+    window.push_back(grad);
+    if (window.size() > 20) window.erase(window.begin());
+  }
+  if (!any) return;
+  sink.number("train.grad.nonfinite", bad);
+  sink.number("train.grad.zero_run", zero_longest);
+  sink.number("train.grad.repeat_run", same_longest);
+  sink.number("train.grad.spike", spike);
+}
+
+void rate_facts(const std::vector<Record>& records, FactSink& sink) {
+  std::optional<double> first, last, most;
+  double zeros = 0;
+  std::vector<double> shares, updates;
+  std::vector<double> memory;
+  double slowest = 0;
+  for (const Record& record : records) {
+    if (record.lr) {
+      if (!first) first = record.lr;
+      last = record.lr;
+      most = std::max(most.value_or(0), *record.lr);
+      if (*record.lr == 0) ++zeros;
+    }
+    if (record.data_s && record.update_s && *record.data_s + *record.update_s > 0) shares.push_back(*record.data_s / (*record.data_s + *record.update_s));
+    if (record.update_s && *record.update_s > 0) {
+      updates.push_back(*record.update_s);
+      slowest = std::max(slowest, *record.update_s);
+    }
+    if (record.memory && *record.memory > 0) memory.push_back(*record.memory);
+  }
+  if (first) {
+    sink.number("train.lr.first", *first);
+    sink.number("train.lr.last", *last);
+    sink.number("train.lr.max", *most);
+    sink.number("train.lr.zero_records", zeros);
+  }
+  if (!shares.empty()) sink.number("train.data_share", median(shares));
+  if (updates.size() >= 5) sink.number("train.slowest_step", slowest / median(updates));
+  if (memory.size() >= 6) {
+    // Growth counts when the memory rises from record to record nearly always; a plateau after warm-up does not.
+    double rises = 0;
+    for (std::size_t i = 1; i < memory.size(); ++i) rises += memory[i] > memory[i - 1] ? 1 : 0;
+    const double slope = (memory.back() - memory.front()) / static_cast<double>(memory.size() - 1) / memory.front();
+    sink.number("train.mem_slope", rises >= 0.8 * static_cast<double>(memory.size() - 1) ? slope : 0);
+  }
+}
+
+void step_facts(const std::vector<Record>& records, FactSink& sink) {
+  std::optional<double> first, last;
+  double falls = 0;
+  for (const Record& record : records) {
+    if (!record.step) continue;
+    if (!first) first = record.step;
+    // "1K" after "999" and repeated "1K" are rounding; less than half of the step before is not.
+    if (last && *record.step < 0.5 * *last && *last >= 200) {
+      ++falls;
+      sink.number("train.step_fell_from", *last, record.line);
+      sink.number("train.step_fell_to", *record.step, record.line);
+    }
+    last = record.step;
+  }
+  if (first) {
+    sink.number("train.step_first", *first);
+    sink.number("train.step_last", *last);
+    sink.number("train.step_falls", falls);
+  }
+}
+
+}  // namespace
+
+void extract_training(std::string_view text, std::string_view source, Facts& out) {
+  if (!mentions(text, "loss")) return;
+  auto records = text.find("\"log_history\"") != std::string_view::npos ? records_of_state(text) : records_of(text);
+  if (records.empty()) return;
+  FactSink sink(source, out);
+  sink.number("train.records", static_cast<double>(records.size()));
+  step_facts(records, sink);
+  loss_facts(records, sink);
+  gradient_facts(records, sink);
+  rate_facts(records, sink);
+}
+
+}  // namespace ff::diagnosis
