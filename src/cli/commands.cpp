@@ -6,6 +6,7 @@ namespace ff::cli {
 
 // One per file of this directory, named add_<command>.
 void add_code(CLI::App&, int&);
+void add_explain(CLI::App&, int&);
 void add_runs(CLI::App&, int&);
 void add_snapshot(CLI::App&, int&);
 
@@ -13,6 +14,7 @@ std::span<const Command> commands() {
   static constexpr std::array table{
       Command{"snapshot", "Take a capture of this machine: a frozen picture that everything else reads from", &add_snapshot},
       Command{"code", "Which GPUs is this library, wheel or environment built for?", &add_code},
+      Command{"explain", "Name the cause behind logs, tracebacks, outputs and captures", &add_explain},
       Command{"runs", "List the runs", &add_runs},
   };
   return table;

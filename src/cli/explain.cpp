@@ -1,0 +1,60 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "diagnosis/explain.h"
+#include "diagnosis/text_report.h"
+#include "knowledge/knowledge.h"
+#include "report/style.h"
+
+namespace ff::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::vector<std::string> kb;
+  bool json = false, markdown = false, why = false, all = false;
+};
+
+int run_explain(const Options& o) {
+  auto knowledge = knowledge::Knowledge::with(o.kb);
+  if (!knowledge) return report_error(knowledge.error());
+  auto explanation = diagnosis::explain(o.inputs, **knowledge);
+  if (!explanation) return report_error(explanation.error());
+  if (o.json) {
+    print_document(diagnosis::to_document(*explanation, **knowledge, o.why));
+  } else {
+    diagnosis::TextOptions text;
+    text.why = o.why;
+    text.all = o.all;
+    if (o.markdown) {
+      std::cout << diagnosis::markdown_report(*explanation, **knowledge, text);
+    } else {
+      const report::Style style = report::Style::for_stdout();
+      text.width = report::terminal_width();
+      text.bold = [style](std::string_view s) { return style.bold(s); };
+      text.dim = [style](std::string_view s) { return style.dim(s); };
+      text.alarm = [style](std::string_view s) { return style.red(s); };
+      std::cout << diagnosis::text_report(*explanation, **knowledge, text);
+    }
+  }
+  return explanation->fault_found() ? 1 : 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<Options>();
+  app.add_option("input", o->inputs, "files, directories, captures; '-' is standard input")->required();
+  app.add_option("--kb", o->kb, "directory of your own signals and causes (docs/knowledge.md); may be given several times");
+  app.add_flag("--json", o->json, "print one JSON document (firstfault/diagnosis/1)");
+  app.add_flag("--markdown", o->markdown, "print Markdown, for an issue or a ticket");
+  app.add_flag("--why", o->why, "show the rules that held, with their evidence");
+  app.add_flag("--all", o->all, "show every candidate and every unexplained line");
+  app.callback([o, &exit_code] { exit_code = run_explain(*o); });
+}
+
+}  // namespace ff::cli

@@ -1,0 +1,180 @@
+#include "diagnosis/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/text.h"
+#include "capture/capture.h"
+#include "diagnosis/facts_of.h"
+#include "diagnosis/input.h"
+#include "diagnosis/kind.h"
+#include "diagnosis/scanner.h"
+
+namespace ff::diagnosis {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+inline constexpr std::size_t max_input_files = 5000;
+
+Explanation finish(Scanner& scanner, std::vector<Fact> facts, const knowledge::Knowledge& knowledge) {
+  Explanation e;
+  e.evidence = scanner.take();
+  e.evidence.facts = std::move(facts);
+  e.judgement = judge(e.evidence, knowledge);
+  return e;
+}
+
+void scan_text(Scanner& scanner, std::string_view name, std::string_view text) {
+  Cleaner cleaner(LineSink{[&](std::string_view sample) { scanner.begin(name, kinds_of(name, sample)); }, [&](std::string_view block) { scanner.feed(block); }});
+  cleaner.feed(text);
+  cleaner.finish();
+}
+
+/// Files below a directory in name order; hidden ones are left out.
+std::vector<std::string> files_below(const std::string& directory) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(directory, fs::directory_options::skip_permission_denied, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(".")) {
+      if (it->is_directory(error)) it.disable_recursion_pending();
+      continue;
+    }
+    if (it->is_regular_file(error)) out.push_back(it->path().string());
+    if (out.size() >= max_input_files) break;
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+bool Explanation::fault_found() const {
+  return std::any_of(judgement.diagnoses.begin(), judgement.diagnoses.end(), [](const Diagnosis& d) { return !d.benign; });
+}
+
+Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge) {
+  auto scanner = Scanner::make(knowledge);
+  if (!scanner) return std::unexpected(scanner.error());
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (input != "-" && fs::is_directory(input, error)) {
+      for (std::string& file : files_below(input)) files.push_back(std::move(file));
+    } else {
+      files.push_back(input);
+    }
+  }
+  for (const std::string& file : files) {
+    const std::string name = file == "-" ? "standard input" : file;
+    bool begun = false;
+    auto read = read_input(file, LineSink{[&](std::string_view sample) {
+                                            scanner->begin(name, kinds_of(name, sample));
+                                            begun = true;
+                                          },
+                                          [&](std::string_view block) { scanner->feed(block); }});
+    if (!read && !begun) return std::unexpected(read.error());
+    if (!read) scanner->note(read.error().to_string());
+  }
+  return finish(*scanner, facts_of_files(files, knowledge), knowledge);
+}
+
+Result<Explanation> explain_texts(const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge) {
+  auto scanner = Scanner::make(knowledge);
+  if (!scanner) return std::unexpected(scanner.error());
+  for (const auto& [name, text] : files) scan_text(*scanner, name, text);
+  return finish(*scanner, facts_of_texts(files, knowledge), knowledge);
+}
+
+Result<Explanation> explain_capture(const capture::Capture& capture, const knowledge::Knowledge& knowledge) {
+  auto scanner = Scanner::make(knowledge);
+  if (!scanner) return std::unexpected(scanner.error());
+  for (const auto& [name, output] : capture.all_commands()) {
+    if (!output.out.empty()) scan_text(*scanner, fmt::format("cmd/{}/stdout", name), output.out);
+    if (!output.err.empty()) scan_text(*scanner, fmt::format("cmd/{}/stderr", name), output.err);
+  }
+  for (const auto& [name, text] : capture.texts()) scan_text(*scanner, name, text);
+  return finish(*scanner, facts_of_capture(capture, knowledge), knowledge);
+}
+
+namespace {
+
+Value to_value(const Support& s) {
+  Value v = Value::object({{"source", s.source}, {"line", static_cast<std::int64_t>(s.line)}, {"text", to_utf8(s.text)}});
+  if (!s.signal.empty()) v.set("signal", s.signal);
+  if (!s.because.empty()) v.set("because", s.because);
+  if (s.count > 1) v.set("count", static_cast<std::int64_t>(s.count));
+  return v;
+}
+
+Value to_value(const std::vector<Support>& list) {
+  Value v = Value::list();
+  for (const Support& s : list) v.push(to_value(s));
+  return v;
+}
+
+}  // namespace
+
+Value to_document(const Explanation& e, const knowledge::Knowledge& knowledge, bool why) {
+  Value diagnoses = Value::list();
+  for (const Diagnosis& d : e.judgement.diagnoses) {
+    Value v = Value::object({{"cause", d.cause}, {"layer", d.layer}, {"title", d.title}, {"score", std::round(d.score * 1000) / 1000}, {"confidence", d.confidence}});
+    if (d.benign) v.set("benign", true);
+    v.set("explain", d.explain);
+    if (!d.consequence_of.empty()) v.set("consequence_of", d.consequence_of);
+    v.set("evidence_for", to_value(d.evidence_for));
+    v.set("evidence_against", to_value(d.evidence_against));
+    v.set("decoded", Value::list_of(d.decoded));
+    v.set("fix", Value::list_of(d.fix));
+    v.set("verify", Value::list_of(d.verify));
+    v.set("separates", Value::list_of(d.separates));
+    v.set("sources", Value::list_of(d.sources));
+    if (why) {
+      Value chain = Value::list();
+      for (const Applied& a : d.chain) {
+        Value rule = Value::object({{"rule", a.rule}, {"because", a.because}, {"score", a.score}, {"confirms", a.confirms}, {"evidence", to_value(a.support)}});
+        if (!a.name.empty()) rule.set("name", a.name);
+        chain.push(std::move(rule));
+      }
+      v.set("why", std::move(chain));
+    }
+    diagnoses.push(std::move(v));
+  }
+  Value signals = Value::list();
+  for (const auto& [id, s] : e.evidence.signals) {
+    Value v = Value::object({{"id", id}, {"title", s.signal->title}, {"severity", std::string(knowledge::severity_name(s.signal->severity))}, {"count", static_cast<std::int64_t>(s.count)}});
+    if (s.signal->benign) v.set("benign", true);
+    if (!s.occurrences.empty()) {
+      const Occurrence& o = s.occurrences.front();
+      v.set("source", e.evidence.sources[o.source]);
+      v.set("line", static_cast<std::int64_t>(o.line));
+      v.set("text", to_utf8(o.text));
+      Value fields = Value::object();
+      for (const auto& [name, value] : o.fields) fields.set(name, to_utf8(value));
+      v.set("fields", std::move(fields));
+    }
+    signals.push(std::move(v));
+  }
+  Value facts = Value::object();
+  for (const Fact& f : e.evidence.facts) facts.members_mut().emplace_back(f.name, f.value);
+  Value unexplained = Value::list();
+  for (const Unexplained& u : e.judgement.unexplained) {
+    Value v = Value::object({{"source", u.source}, {"line", static_cast<std::int64_t>(u.line)}, {"text", to_utf8(u.text)}});
+    if (u.count > 1) v.set("count", static_cast<std::int64_t>(u.count));
+    if (!u.search.empty()) v.set("search", u.search);
+    unexplained.push(std::move(v));
+  }
+  Value doc = Value::object({{"schema", "firstfault/diagnosis/1"}, {"knowledge_date", std::string(knowledge.date())}});
+  doc.set("diagnoses", std::move(diagnoses));
+  doc.set("signals", std::move(signals));
+  doc.set("facts", std::move(facts));
+  doc.set("unexplained", std::move(unexplained));
+  doc.set("notes", Value::list_of(e.evidence.notes));
+  return doc;
+}
+
+}  // namespace ff::diagnosis

@@ -1,0 +1,129 @@
+#include "diagnosis/kind.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/model.h"
+
+namespace ff::diagnosis {
+
+using namespace knowledge;
+
+namespace {
+
+constexpr std::uint32_t prose = kind_program | kind_traceback | kind_shell | kind_train_log | kind_evaluation | kind_text | kind_stacks | kind_env;
+
+bool has_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
+}
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+bool is_assignment(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with("export ")) line = trim(line.substr(7));
+  const auto sign = line.find('=');
+  if (sign == std::string_view::npos || sign < 2 || sign > 60) return false;
+  return line.substr(0, sign).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string_view::npos;
+}
+
+struct Counts {
+  std::size_t lines = 0, kernel = 0, assignments = 0, packages = 0, pci = 0, prompts = 0, code = 0, pairs = 0;
+};
+
+bool is_prompt(std::string_view line) {
+  if (line.starts_with("$ ") || line.starts_with("> ") || line.starts_with("❯ ") || line.starts_with(">>> ") || line.starts_with("PS ")) return true;
+  const auto at = line.find('@');
+  return at != std::string_view::npos && at < 40 && (contains(line.substr(0, 120), "$ ") || contains(line.substr(0, 120), "# "));
+}
+
+bool is_package(std::string_view line) {
+  const auto parts = words(line);
+  if (parts.size() == 1) {
+    const auto sign = line.find("==");
+    return sign != std::string_view::npos && sign + 2 < line.size() && line[sign + 2] >= '0' && line[sign + 2] <= '9';
+  }
+  return (parts.size() == 2 || parts.size() == 3) && !parts[1].empty() && parts[1][0] >= '0' && parts[1][0] <= '9' && contains(parts[1], ".") &&
+         parts[0].find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == std::string_view::npos;
+}
+
+bool is_pci_line(std::string_view line) {
+  if (line.starts_with("0000:")) line.remove_prefix(5);
+  return line.size() > 9 && line[2] == ':' && line[5] == '.' && line[7] == ' ' && to_integer<int>(line.substr(0, 2), 16) && to_integer<int>(line.substr(3, 2), 16);
+}
+
+Counts count(std::string_view sample) {
+  Counts c;
+  for (std::string_view line : lines(sample)) {
+    if (trim(line).empty()) continue;
+    if (++c.lines > 4000) break;
+    if (looks_like_kernel_line(line)) ++c.kernel;
+    if (is_assignment(line)) ++c.assignments;
+    if (is_package(line)) ++c.packages;
+    if (is_pci_line(line)) ++c.pci;
+    if (is_prompt(line)) ++c.prompts;
+    const std::string_view t = trim(line);
+    if (t.starts_with("import ") || t.starts_with("def ") || t.starts_with("class ") || (t.starts_with("from ") && contains(t, " import ")) || t.starts_with("return "))
+      ++c.code;
+    const auto colon = t.find(':');
+    if (colon != std::string_view::npos && colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos && (colon + 1 == t.size() || t[colon + 1] == ' ')) ++c.pairs;
+  }
+  return c;
+}
+
+}  // namespace
+
+bool looks_like_kernel_line(std::string_view line) {
+  std::string_view s = line.substr(0, 160);
+  if (s.size() > 3 && s[0] == '<' && (s[2] == '>' || s[3] == '>')) s.remove_prefix(s.find('>') + 1);
+  if (!s.empty() && s[0] == '[') {
+    std::size_t i = 1;
+    while (i < s.size() && s[i] == ' ') ++i;
+    const std::size_t digits = i;
+    while (i < s.size() && s[i] >= '0' && s[i] <= '9') ++i;
+    if (i > digits && i + 7 < s.size() && s[i] == '.' && s[i + 7] == ']') return true;
+  }
+  return has_any(s, {" kernel: ", "amdgpu 0000:", "kfd kfd: ", "[drm:", "[drm] ", "amdgpu: [", "pcieport 0000:", "AMD-Vi: "});
+}
+
+std::uint32_t kinds_of_line(std::string_view line) {
+  std::uint32_t kinds = 0;
+  if (looks_like_kernel_line(line)) kinds |= kind_kernel_log;
+  if (is_assignment(line)) kinds |= kind_env;
+  return kinds;
+}
+
+std::uint32_t kinds_of(std::string_view path, std::string_view sample) {
+  sample = sample.substr(0, kind_sample_bytes);
+  const std::string name = lower(path);
+  const Counts c = count(sample);
+  std::uint32_t kinds = 0;
+  if (c.kernel > 0) kinds |= kind_kernel_log;
+  if (has_any(sample, {"HSA Agents", "HSA System Attributes", "Marketing Name:", "ROCk module"})) kinds |= kind_rocminfo;
+  if (has_any(sample, {"ROCm System Management", "AMD-SMI", "amd-smi", "GPU[0]", "NVIDIA-SMI", "rocm-smi"})) kinds |= kind_smi;
+  if (c.pci > 0 || has_any(sample, {"LnkSta:", "LnkCap:", "Kernel driver in use"})) kinds |= kind_lspci;
+  if ((c.packages >= 1 && has_any(sample, {"Package ", "pip list", "pip freeze"})) || c.packages >= 3 || (c.packages > 0 && c.packages * 2 >= c.lines)) kinds |= kind_pip_list;
+  if (c.assignments > 0) kinds |= kind_env;
+  if (has_any(sample, {"Thread 0x", "(gdb)", "py-spy", "Python v3", "rocgdb", "wave_"}) || contains(name, "py-spy") || contains(name, "stack")) kinds |= kind_stacks;
+  const bool code_name = ends_with_any(name, {".py", ".pyi", ".cpp", ".cc", ".hip", ".cu", ".h"});
+  const bool config_name = ends_with_any(name, {".json", ".jsonl", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".conf", "dockerfile", ".sh", ".sbatch", ".slurm", ".service"});
+  if (code_name || c.code >= 3) kinds |= kind_code;
+  const std::string_view head = trim(sample.substr(0, 200));
+  if (config_name || head.starts_with("{") || head.starts_with("[{") || head.starts_with("#!") || contains(sample, "#SBATCH") || (c.pairs * 2 > c.lines && c.lines > 2)) kinds |= kind_config;
+  // Logs, transcripts and prose; a configuration file or source code says nothing about what was printed.
+  const bool only_kernel = c.kernel * 10 >= c.lines * 9 && c.lines > 0;
+  if (!code_name && !config_name && !only_kernel) kinds |= prose;
+  if ((kinds & kind_config) != 0) kinds |= kind_env;
+  if (c.prompts > 0) kinds |= prose;
+  if (contains(sample, "Traceback (most recent call last)") || contains(sample, " kernel: ")) kinds |= prose;
+  if (name.ends_with(".sh") || name.ends_with(".sbatch") || name.ends_with(".slurm")) kinds |= kind_shell;
+  if (has_any(sample, {"success_rate", "pc_success", "success rate", "Success rate", "episode", "Episode"})) kinds |= kind_evaluation;
+  return kinds;
+}
+
+}  // namespace ff::diagnosis

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ff::diagnosis {
+
+/// Which kinds of source a text is (bits of knowledge::Kind), from its content and, for configuration and code, its
+/// name. Lenient: what programs print counts as all kinds that programs print.
+[[nodiscard]] std::uint32_t kinds_of(std::string_view name, std::string_view sample);
+
+/// Kinds that a single line shows whatever its file is: a kernel message pasted into a report, an assignment of an
+/// environment variable in a script.
+[[nodiscard]] std::uint32_t kinds_of_line(std::string_view line);
+
+/// Kernel logs carry one message a line with its own prefix.
+[[nodiscard]] bool looks_like_kernel_line(std::string_view line);
+
+inline constexpr std::size_t kind_sample_bytes = 256u << 10;
+
+}  // namespace ff::diagnosis
