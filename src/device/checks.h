@@ -6,7 +6,8 @@
 
 namespace ff::device {
 
-/// The checks of rung 1 in climbing order.
+/// The checks of rung 1 in climbing order: what must hold first comes first, because the first failure is what the
+/// user reads.
 std::span<const Check> checks();
 
 }  // namespace ff::device

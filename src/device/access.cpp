@@ -1,0 +1,204 @@
+// May this user open the device nodes, and if not, who is in the way: a group, a mode, a container, a user namespace.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.h"
+#include "device/judge.h"
+#include "device/rung.h"
+
+namespace ff::device {
+namespace {
+
+using facts::DeviceNode;
+
+constexpr std::uint32_t overflow_id = 65534;  // what the kernel shows for an id that the user namespace does not map
+constexpr std::uint32_t read_write = 6;
+
+struct Asker {
+  std::string user;
+  bool root = false;
+  bool in_container = false;
+  std::string container;
+};
+
+Asker asker_of(const Machine& m) {
+  Asker out;
+  if (m.access.user && !m.access.user->empty())
+    out.user = *m.access.user;
+  else if (m.access.uid)
+    out.user = fmt::format("user {}", *m.access.uid);
+  else
+    out.user = "this user";
+  out.root = m.access.uid && *m.access.uid == 0;
+  out.container = m.container.kind.value_or("");
+  out.in_container = !out.container.empty();
+  return out;
+}
+
+std::string permissions_of(const DeviceNode& node) {
+  if (!node.mode || !node.gid) return node.path;
+  const auto name = node.group.value_or("");
+  return fmt::format("{} (mode {:04o}, owner {}, group {}{})", node.path, *node.mode & 07777, node.uid.value_or(0), *node.gid, name.empty() ? " without a name here" : " \"" + name + "\"");
+}
+
+/// What the permission bits say when nobody tried to open the node: an errno, or nothing when too little is known.
+std::optional<int> expected_errno(const Machine& m, const DeviceNode& node) {
+  if (node.absent_known) return ENOENT;
+  if (!node.mode || !node.gid || !node.uid || !m.access.uid) return std::nullopt;
+  if (*m.access.uid == 0 && !m.access.user_namespace.value_or(false)) return 0;
+  if ((*node.mode & 07) == read_write) return 0;
+  if (*m.access.uid == *node.uid) return (*node.mode >> 6 & 07) == read_write ? 0 : EACCES;
+  if (!m.access.groups_known.value_or(false) && m.access.groups.empty()) return std::nullopt;
+  if (m.access.groups.count(*node.gid) != 0) return (*node.mode >> 3 & 07) == read_write ? 0 : EACCES;
+  return EACCES;
+}
+
+/// Id under which this process knows a group of that name; nothing when it has none.
+std::optional<std::uint32_t> own_group_named(const Machine& m, std::string_view name) {
+  for (const auto& [gid, group] : m.access.groups)
+    if (!name.empty() && group == name) return gid;
+  return std::nullopt;
+}
+
+Evidence stat_evidence(const DeviceNode& node) {
+  if (node.gid && !node.gid.origin.source.empty()) return evidence(node.gid);
+  return {node.path, 0, permissions_of(node)};
+}
+
+std::string start_again_with_devices(const Asker& asker) {
+  if (asker.container == "kubernetes") return "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri";
+  if (asker.container == "lxc") return "Map the devices in the container's configuration (lxc: lxc.cgroup2.devices.allow and lxc.mount.entry; incus: incus config device add NAME gpu gpu)";
+  if (asker.container == "singularity" || asker.container == "apptainer") return "Start the container again with --rocm";
+  const auto tool = asker.container == "podman" || asker.container == "toolbox" ? "podman" : "docker";
+  return fmt::format("Start the container again with: {} run --device=/dev/kfd --device=/dev/dri …", tool);
+}
+
+std::string start_again_with_group(const Asker& asker, std::uint32_t gid) {
+  if (asker.container == "kubernetes") return fmt::format("Add the number to the pod: securityContext.supplementalGroups: [{}]", gid);
+  if (asker.container == "podman" || asker.container == "toolbox") return "Start the container again with --group-add keep-groups (podman keeps the caller's groups, whatever their numbers)";
+  if (asker.container == "lxc") return fmt::format("Give the device the container's own group id in its configuration (gid=…), or map host group {} into the container", gid);
+  return fmt::format("Start the container again with --group-add {} (the number, not the name: names mean different numbers inside and outside)", gid);
+}
+
+void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node, Findings& findings) {
+  std::vector<Evidence> because{stat_evidence(node)};
+  if (node.open_errno) because.push_back(evidence(node.open_errno));
+  if (!node.mode || !node.gid) {
+    findings.fail(asker.in_container ? "container.group-not-mapped" : "permission.not-in-render-group",
+                  fmt::format("{} may not open {}: {}", asker.user, node.path, errno_text(EACCES)), because);
+    return;
+  }
+  const auto gid = *node.gid;
+  const auto group = node.group.value_or("");
+  const bool group_may = (*node.mode >> 3 & 07) == read_write;
+  const bool member = m.access.groups.count(gid) != 0;
+  if (m.access.user_namespace.value_or(false) && (gid == overflow_id || node.uid.value_or(0) == overflow_id)) {
+    because.push_back(evidence(m.access.user_namespace));
+    findings.fail("container.group-not-mapped",
+                  fmt::format("{} may not open {}: a user namespace lies in between and does not map the node's owner and group (they show as {})", asker.user, node.path, overflow_id), because,
+                  {asker.in_container ? start_again_with_group(asker, gid) : std::string("Run outside the user namespace, or map the host's render group into it")});
+    return;
+  }
+  if (!group_may || (gid == 0 && !member)) {
+    findings.fail("permission.device-node-mode",
+                  fmt::format("{} may not open {}: its owner and mode shut out everybody but {}", asker.user, permissions_of(node), node.uid.value_or(0) == 0 ? "root" : "its owner"), because);
+    return;
+  }
+  if (member) {
+    findings.fail(asker.in_container ? "container.confined" : "permission.device-node-mode",
+                  fmt::format("{} is in group {} and still may not open {}: an access control list, a security module or the device cgroup forbids it", asker.user, gid, node.path), because);
+    return;
+  }
+  const auto shown = group.empty() ? fmt::format("group {}", gid) : fmt::format("group {} ({})", gid, group);
+  if (asker.in_container) {
+    const auto same_name = own_group_named(m, group.empty() ? "render" : group);
+    auto text = fmt::format("{} may not open {}: it belongs to {} of the host, and this container's process is not in that number", asker.user, node.path, shown);
+    if (same_name) text += fmt::format("; its own group \"{}\" is {}", group.empty() ? "render" : group, *same_name);
+    findings.fail("container.group-not-mapped", std::move(text), because, {start_again_with_group(asker, gid)});
+    return;
+  }
+  const bool in_database = !group.empty() && std::find(m.access.database_groups.begin(), m.access.database_groups.end(), group) != m.access.database_groups.end();
+  if (in_database) {
+    findings.fail("permission.not-in-render-group",
+                  fmt::format("{} may not open {}: the group database lists the user in {}, but this login session was started before that", asker.user, node.path, shown), because,
+                  {fmt::format("Log out of the whole session and in again (over ssh: close every connection; for one shell: newgrp {}), then check with: id", group)});
+    return;
+  }
+  findings.fail("permission.not-in-render-group", fmt::format("{} may not open {}: it is for {}, and the user is not in it", asker.user, node.path, shown), because,
+                {group.empty() ? fmt::format("Group {} has no name here; create it (sudo groupadd -g {} render) and add the user to it", gid, gid)
+                               : fmt::format("sudo usermod -a -G {} {}   (then log out and in again)", group, m.access.user.value_or("$USER"))});
+}
+
+void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Findings& findings) {
+  auto entry = Value::object({{"node", node.path}});
+  if (node.mode) entry.set("mode", fmt::format("{:04o}", *node.mode & 07777));
+  if (node.uid) entry.set("uid", *node.uid);
+  if (node.gid) entry.set("gid", *node.gid);
+  if (node.group && !node.group->empty()) entry.set("group", *node.group);
+
+  const auto answer = node.open_errno ? std::optional<int>(*node.open_errno) : expected_errno(m, node);
+  if (answer) entry.set("open", *answer == 0 ? std::string("works") : errno_name(*answer));
+  if (!node.open_errno && answer) entry.set("judged_from", "permissions");
+  findings.measured("nodes", std::move(entry));
+
+  if (!answer) return findings.unknown();
+  const std::vector<Evidence> because{node.open_errno ? evidence(node.open_errno) : stat_evidence(node)};
+  switch (*answer) {
+    case 0: return findings.good();
+    case EACCES: return judge_refused(m, asker, node, findings);
+    case EPERM:
+      findings.fail("container.devices-not-mapped",
+                    fmt::format("{} may not open {}: the device cgroup forbids it{}", asker.user, node.path, asker.in_container ? ", the node is in the container but the device was not handed to it" : ""), because,
+                    asker.in_container ? std::vector<std::string>{start_again_with_devices(asker)} : std::vector<std::string>{});
+      return;
+    case ENOENT:
+      if (asker.in_container)
+        findings.fail("container.devices-not-mapped", fmt::format("{} is not in this container", node.path), because, {start_again_with_devices(asker)});
+      else
+        findings.fail("driver.kfd-unavailable", fmt::format("{} does not exist", node.path), because);
+      return;
+    case ENXIO:
+    case ENODEV:
+      findings.fail("driver.init-failed", fmt::format("{} exists, but no driver answers behind it: {}", node.path, errno_text(*answer)), because);
+      return;
+    default: findings.fail("driver.kfd-unavailable", fmt::format("{} cannot be opened: {}", node.path, errno_text(*answer)), because); return;
+  }
+}
+
+}  // namespace
+
+CheckResult nodes_openable(const CheckContext& context) {
+  const auto& m = context.machine;
+  if (m.host.wsl.value_or(false)) return not_applicable("under WSL programs open /dev/dxg, which every user may");
+  std::vector<std::string> needed{"/dev/kfd"};
+  for (const auto* gpu : usable_gpus(m))
+    if (gpu->render_minor && *gpu->render_minor > 0) needed.push_back(fmt::format("/dev/dri/renderD{}", *gpu->render_minor));
+
+  const auto asker = asker_of(m);
+  Findings findings;
+  std::size_t known = 0;
+  for (const auto& path : needed) {
+    const DeviceNode* node = nullptr;
+    for (const auto& candidate : m.access.nodes)
+      if (candidate.path == path) node = &candidate;
+    if (node == nullptr) {
+      findings.unknown();
+      continue;
+    }
+    ++known;
+    judge_node(m, asker, *node, findings);
+  }
+  if (known == 0) return not_captured("device nodes (/dev/kfd, /dev/dri/renderD*)");
+  findings.set("user", asker.user);
+  if (m.access.uid) findings.set("uid", *m.access.uid);
+  Value groups = Value::list();
+  for (const auto& [gid, name] : m.access.groups) groups.push(name.empty() ? std::to_string(gid) : fmt::format("{} ({})", gid, name));
+  findings.set("groups", std::move(groups));
+  std::string pass = fmt::format("{} can open {}", asker.user, enumerate(needed));
+  if (asker.root) pass += "; as root, which says nothing about other users";
+  return findings.result(std::move(pass), "the capture holds neither open() results nor owner, mode and groups for the device nodes");
+}
+
+}  // namespace ff::device

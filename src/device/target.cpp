@@ -1,0 +1,271 @@
+// The GPU's gfx target: known, supported, overridden, covered by PyTorch's kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "device/judge.h"
+#include "device/rung.h"
+#include "device/stack.h"
+#include "knowledge/knowledge.h"
+
+namespace ff::device {
+namespace {
+
+constexpr int max_major = 63;  // libhsakmt topology.c: larger numbers are refused
+constexpr int max_part = 255;
+
+const Value& target_row(const CheckContext& context, std::string_view gfx) {
+  static const Value none;
+  for (const auto& row : context.knowledge.table("targets")["targets"].items())
+    if (row["name"].as_text() == gfx) return row;
+  return none;
+}
+
+struct Version {
+  int major = 0, minor = 0, step = 0;
+  [[nodiscard]] std::string gfx() const { return fmt::format("gfx{}{:x}{:x}", major, minor, step); }
+};
+
+/// The override's text as libhsakmt reads it: three decimal numbers.
+std::optional<Version> parse_version(std::string_view text) {
+  const auto parts = split(text, '.');
+  if (parts.size() != 3) return std::nullopt;
+  const auto a = to_integer<int>(parts[0]), b = to_integer<int>(parts[1]), c = to_integer<int>(parts[2]);
+  if (!a || !b || !c || *a < 0 || *b < 0 || *c < 0 || *a > max_major || *b > max_part || *c > max_part) return std::nullopt;
+  return Version{*a, *b, *c};
+}
+
+/// The override that holds for a GPU: the one for its node, else the one for all.
+const Known<std::string>* override_for(const Machine& m, const Gpu& gpu) {
+  if (gpu.kfd_node)
+    if (const auto* own = variable(m, fmt::format("HSA_OVERRIDE_GFX_VERSION_{}", *gpu.kfd_node))) return own;
+  return variable(m, "HSA_OVERRIDE_GFX_VERSION");
+}
+
+enum class Safety { safe, doubtful, unsafe };
+
+struct Advice {
+  Safety safety = Safety::unsafe;
+  std::string why;
+};
+
+/// May code for `to` run on `real`? From the targets' override rows, else from LLVM's generic families.
+Advice judge_override(const CheckContext& context, std::string_view real, const Version& to) {
+  const auto& row = target_row(context, real);
+  const auto to_gfx = to.gfx();
+  const auto dotted = fmt::format("{}.{}.{}", to.major, to.minor, to.step);
+  const auto& known = row["override"];
+  if (known["to"].as_text() == dotted) {
+    const auto safety = known["safety"].as_text();
+    const auto text = lower(safety);
+    if (safety.starts_with("UNSAFE")) return {Safety::unsafe, std::string(safety)};
+    if (contains(text, "unsafe") || contains(text, "not recommended") || contains(text, "not tested")) return {Safety::doubtful, std::string(safety)};
+    return {Safety::safe, std::string(safety)};
+  }
+  const auto family = row["generic_target"].as_text();
+  const auto to_family = target_row(context, to_gfx)["generic_target"].as_text();
+  // gfx9-generic holds parts with different instructions, gfx11-generic both gfx110x and gfx115x: these are not one family here.
+  const bool same_step = real.size() == to_gfx.size() && real.substr(0, real.size() - 1) == std::string_view(to_gfx).substr(0, to_gfx.size() - 1);
+  if (!family.empty() && family == to_family && same_step && real.starts_with("gfx1")) return {Safety::doubtful, fmt::format("both belong to {}", family)};
+  return {Safety::unsafe, family.empty() || to_family.empty() ? std::string("the two have no common family") : fmt::format("{} belongs to {}, {} to {}", real, family, to_gfx, to_family)};
+}
+
+std::string base_target(std::string_view arch) { return std::string(arch.substr(0, arch.find(':'))); }
+
+/// The entry of the arch list that serves the target: itself, or the generic target of its family.
+std::optional<std::string> covered_by(const CheckContext& context, std::string_view gfx, const std::vector<std::string>& arch_list) {
+  const auto generic = target_row(context, gfx)["generic_target"].as_text();
+  for (const auto& arch : arch_list)
+    if (base_target(arch) == gfx) return arch;
+  for (const auto& arch : arch_list)
+    if (!generic.empty() && base_target(arch) == generic) return arch;
+  return std::nullopt;
+}
+
+/// GPUs that a program is meant to compute on: the visible ones, without an integrated one beside a discrete one.
+std::vector<const Gpu*> working_gpus(const Machine& m) {
+  const auto s = select_devices(m);
+  const auto gpus = s.all.empty() ? usable_gpus(m) : s.visible;
+  std::vector<const Gpu*> discrete;
+  for (const auto* gpu : gpus)
+    if (!is_integrated(*gpu)) discrete.push_back(gpu);
+  return discrete.empty() ? gpus : discrete;
+}
+
+}  // namespace
+
+CheckResult gfx_known(const CheckContext& context) {
+  if (context.knowledge.table("targets")["targets"].items().empty()) return CheckResult::skip("the knowledge base holds no table of gfx targets");
+  Findings findings;
+  std::vector<std::string> names;
+  for (const auto* gpu : usable_gpus(context.machine)) {
+    if (!gpu->gfx) {
+      if (gpu->device_id && gpu->pci && complete(context))
+        findings.warn("device.device-id-unknown", fmt::format("{} (device id {:04x}) has no known gfx target: neither the driver nor the knowledge base of {} names one", name_of(*gpu), *gpu->device_id, context.knowledge.date()), {evidence(gpu->device_id)});
+      else
+        findings.unknown();
+      continue;
+    }
+    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}}));
+    if (target_row(context, *gpu->gfx).is_null())
+      findings.warn("device.device-id-unknown", fmt::format("{} is {}, which the knowledge base of {} does not know: it may be newer", name_of(*gpu), *gpu->gfx, context.knowledge.date()), {evidence(gpu->gfx)});
+    else
+      findings.good();
+    if (std::find(names.begin(), names.end(), *gpu->gfx) == names.end()) names.push_back(*gpu->gfx);
+  }
+  return findings.result(fmt::format("The GPU's target is known: {}", enumerate(names)), "the evidence names no gfx target");
+}
+
+CheckResult rocm_supports_gfx(const CheckContext& context) {
+  const auto& m = context.machine;
+  const auto* rocm = system_rocm(m);
+  if (rocm == nullptr) return complete(context) ? not_applicable("no system-wide ROCm is installed; PyTorch wheels bring their own") : CheckResult::skip("the evidence names no installed ROCm");
+  const auto& releases = context.knowledge.table("releases")["releases"].items();
+  if (releases.empty()) return CheckResult::skip("the knowledge base holds no table of ROCm releases");
+  // The exact release, else the newest of the same minor release that says what it supports.
+  const Value* exact = nullptr;
+  const Value* near = nullptr;
+  for (const auto& row : releases) {
+    // Some rows describe their list in words ("as 7.2 plus …"): no list to compare with.
+    bool plain = !row["gpu"].items().empty();
+    for (const auto& name : row["gpu"].items()) plain = plain && name.as_text().starts_with("gfx") && !contains(name.as_text(), " ");
+    if (!plain) continue;
+    const auto version = row["version"].as_text();
+    if (compare_versions(version, *rocm->version) == 0) exact = &row;
+    if (major_minor(version) == major_minor(*rocm->version)) near = &row;
+  }
+  const auto* release = exact != nullptr ? exact : near;
+  if (release == nullptr) return CheckResult::skip(fmt::format("the knowledge base holds no support list for ROCm {}", *rocm->version));
+  Findings findings;
+  findings.set("rocm", *rocm->version);
+  findings.set("list_of", std::string((*release)["version"].as_text()));
+  for (const auto* gpu : working_gpus(m)) {
+    if (!gpu->gfx) {
+      findings.unknown();
+      continue;
+    }
+    bool listed = false;
+    for (const auto& name : (*release)["gpu"].items()) listed = listed || name.as_text() == *gpu->gfx;
+    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"listed", listed}}));
+    if (listed) {
+      findings.good();
+      continue;
+    }
+    std::string first_later;
+    for (const auto& row : releases)
+      for (const auto& name : row["gpu"].items())
+        if (name.as_text() == *gpu->gfx && compare_versions(row["version"].as_text(), *rocm->version) > 0 && (first_later.empty() || compare_versions(row["version"].as_text(), first_later) < 0)) first_later = std::string(row["version"].as_text());
+    findings.warn("version.gpu-dropped",
+                  first_later.empty() ? fmt::format("ROCm {} does not list {} ({}) as supported; it may work, its libraries may lack kernels for it", *rocm->version, *gpu->gfx, name_of(*gpu))
+                                      : fmt::format("ROCm {} does not list {} ({}) yet; ROCm {} does", *rocm->version, *gpu->gfx, name_of(*gpu), first_later),
+                  {evidence(gpu->gfx), evidence(rocm->version)});
+  }
+  return findings.result(fmt::format("ROCm {} supports this GPU", *rocm->version), "the evidence names no gfx target");
+}
+
+CheckResult gfx_override(const CheckContext& context) {
+  const auto& m = context.machine;
+  const auto gpus = working_gpus(m);
+  const auto* env = judged_python(context);
+  const bool list_known = env != nullptr && !env->torch_arch_list.empty();
+  Findings findings;
+  bool any_set = false;
+  std::vector<std::string> different;
+  for (const auto* gpu : gpus) {
+    const auto* set = override_for(m, *gpu);
+    if (gpu->gfx && std::find(different.begin(), different.end(), *gpu->gfx) == different.end()) different.push_back(*gpu->gfx);
+    if (set == nullptr) {
+      if (!environment_known(m)) {
+        findings.unknown();
+        continue;
+      }
+      if (!gpu->gfx || !list_known || covered_by(context, *gpu->gfx, env->torch_arch_list)) {
+        findings.good();
+        continue;
+      }
+      const auto& known = target_row(context, *gpu->gfx)["override"];
+      const auto to = parse_version(known["to"].as_text());
+      if (to && judge_override(context, *gpu->gfx, *to).safety == Safety::safe && covered_by(context, to->gfx(), env->torch_arch_list)) {
+        findings.fail("runtime.override-missing",
+                      fmt::format("PyTorch {} has no kernels for {} ({}); it runs with those for {} when HSA_OVERRIDE_GFX_VERSION={} is set, and it is not set", torch_version(*env).value_or(""), *gpu->gfx, name_of(*gpu), to->gfx(), known["to"].as_text()),
+                      {evidence(gpu->gfx), evidence(env->torch_arch_origin)}, {fmt::format("export HSA_OVERRIDE_GFX_VERSION={}   (before Python starts)", known["to"].as_text())});
+        findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"needed", known["to"]}}));
+      } else {
+        findings.good();
+      }
+      continue;
+    }
+    any_set = true;
+    const auto& value = **set;
+    const auto version = parse_version(value);
+    auto entry = Value::object({{"gpu", address_of(*gpu)}, {"override", value}});
+    if (gpu->gfx) entry.set("gfx", *gpu->gfx);
+    findings.measured("gpus", std::move(entry));
+    if (!version) {
+      findings.fail("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} is no version (three numbers, as 10.3.0): the runtime refuses it and finds no GPU", value), {evidence(*set)}, {"unset HSA_OVERRIDE_GFX_VERSION"});
+      continue;
+    }
+    if (!gpu->gfx) {
+      findings.unknown();
+      continue;
+    }
+    const std::vector<Evidence> because{evidence(*set), evidence(gpu->gfx)};
+    if (version->gfx() == *gpu->gfx) {
+      findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} names what {} is anyway: it changes nothing here, and harms any other GPU", value, name_of(*gpu)), because, {"unset HSA_OVERRIDE_GFX_VERSION"});
+      continue;
+    }
+    const auto advice = judge_override(context, *gpu->gfx, *version);
+    const bool native = list_known && covered_by(context, *gpu->gfx, env->torch_arch_list);
+    if (advice.safety == Safety::unsafe)
+      findings.fail("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} makes the runtime load code for {} on {}, which is {}: wrong results, illegal instructions or hangs ({})", value, version->gfx(), name_of(*gpu), *gpu->gfx, advice.why), because,
+                    {"unset HSA_OVERRIDE_GFX_VERSION"});
+    else if (native)
+      findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} is not needed: PyTorch {} has kernels for {} itself", value, torch_version(*env).value_or(""), *gpu->gfx), because, {"unset HSA_OVERRIDE_GFX_VERSION"});
+    else if (advice.safety == Safety::doubtful)
+      findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} runs code for {} on {}: {}", value, version->gfx(), *gpu->gfx, advice.why), because);
+    else
+      findings.good();
+  }
+  if (any_set && different.size() > 1 && variable(m, "HSA_OVERRIDE_GFX_VERSION") != nullptr)
+    findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION holds for all GPUs, and they differ ({}): use HSA_OVERRIDE_GFX_VERSION_<node>", enumerate(different)), {evidence(*variable(m, "HSA_OVERRIDE_GFX_VERSION"))});
+  return findings.result(any_set ? "HSA_OVERRIDE_GFX_VERSION is set to a target whose code this GPU runs" : "HSA_OVERRIDE_GFX_VERSION is not set, and nothing shows that it is needed", "the capture holds no environment variables");
+}
+
+CheckResult torch_covers_gpu(const CheckContext& context) {
+  const auto& m = context.machine;
+  const auto* env = judged_python(context);
+  if (env == nullptr) return not_captured("Python environment");
+  const auto version = torch_version(*env);
+  if (!version) return CheckResult::skip(fmt::format("{} has no PyTorch", env->prefix.empty() ? "the Python environment" : env->prefix));
+  if (env->torch_arch_list.empty()) return CheckResult::skip(fmt::format("the capture does not say which targets PyTorch {} was built for", *version));
+  Findings findings;
+  findings.set("torch", *version);
+  findings.set("arch_list", Value::list_of(env->torch_arch_list));
+  std::vector<std::string> served;
+  for (const auto* gpu : working_gpus(m)) {
+    if (!gpu->gfx) {
+      findings.unknown();
+      continue;
+    }
+    auto effective = *gpu->gfx;
+    if (const auto* set = override_for(m, *gpu))
+      if (const auto v = parse_version(**set)) effective = v->gfx();
+    const auto by = covered_by(context, effective, env->torch_arch_list);
+    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"runs_as", effective}, {"served_by", by ? Value(*by) : Value()}}));
+    if (by) {
+      findings.good();
+      served.push_back(*by);
+      continue;
+    }
+    findings.fail("library-coverage.torch-lacks-target",
+                  fmt::format("PyTorch {} has no kernels for {} ({}): it was built for {}", *version, effective, name_of(*gpu), join(env->torch_arch_list, ", ")), {evidence(gpu->gfx), evidence(env->torch_arch_origin)});
+  }
+  auto result = findings.result(fmt::format("PyTorch {} has kernels for this GPU ({})", *version, enumerate(served)), "the evidence names no gfx target");
+  // One GPU that it serves is enough to work with.
+  if (result.status == Status::fail && !served.empty()) result.status = Status::warn;
+  return result;
+}
+
+}  // namespace ff::device
