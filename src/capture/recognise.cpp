@@ -175,6 +175,16 @@ bool is_module_row(std::string_view line) {
   return parts.size() >= 3 && parts.size() <= 4 && to_integer(parts[1]).has_value() && to_integer(parts[2]).has_value();
 }
 
+/// An assignment as `env` prints it: names are in capitals but for a few. "time=… level=INFO msg=…" is a log.
+bool is_variable_line(std::string_view line) {
+  if (!is_assignment(line)) return false;
+  if (line.starts_with("export ")) line.remove_prefix(7);
+  if (line.starts_with("declare -x ")) line.remove_prefix(11);
+  const std::string_view name = line.substr(0, line.find('='));
+  if (name == "_" || name == "container" || name.ends_with("_proxy")) return true;
+  return std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; });
+}
+
 bool is_command_line(std::string_view text) {
   const std::string_view line = trim(text);
   if (line.find('\n') != std::string_view::npos) return false;
@@ -269,8 +279,8 @@ TextKind recognise(std::string_view whole) {
   if (most(is_assignment) && contains(text, "PRETTY_NAME=")) return TextKind::os_release;
   if (is_command_line(text)) return TextKind::kernel_command_line;
   if (is_value_heading(all[0])) return TextKind::file_values;
-  const auto assignments = count(all, is_assignment);
-  if (assignments * 10 >= size * 8 || (assignments >= 10 && most(is_assignment))) return TextKind::environment;
+  const auto assignments = count(all, is_variable_line);
+  if (assignments * 10 >= size * 8 || (assignments >= 10 && most(is_variable_line))) return TextKind::environment;
   if (most(is_module_row) && contains(text, "amdgpu")) return TextKind::lsmod;
   if (size >= 2 && most(is_package_row)) return TextKind::pip_list;
   return TextKind::unknown;

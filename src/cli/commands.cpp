@@ -7,6 +7,7 @@ namespace ff::cli {
 // One per file of this directory, named add_<command>.
 void add_code(CLI::App&, int&);
 void add_explain(CLI::App&, int&);
+void add_diff(CLI::App&, int&);
 void add_runs(CLI::App&, int&);
 void add_snapshot(CLI::App&, int&);
 
@@ -15,6 +16,7 @@ std::span<const Command> commands() {
       Command{"snapshot", "Take a capture of this machine: a frozen picture that everything else reads from", &add_snapshot},
       Command{"code", "Which GPUs is this library, wheel or environment built for?", &add_code},
       Command{"explain", "Name the cause behind logs, tracebacks, outputs and captures", &add_explain},
+      Command{"diff", "What differs between two captures: packages, variables, driver, hardware, files, kernel arguments, access", &add_diff},
       Command{"runs", "List the runs", &add_runs},
   };
   return table;

@@ -1,0 +1,75 @@
+#include "capture/transcript.h"
+
+#include <gtest/gtest.h>
+
+namespace ff::capture {
+namespace {
+
+TEST(Transcript, SplitsAtPromptsAndCountsLines) {
+  const auto pieces = split_transcript("$ uname -r\n6.8.0\n$ rocminfo | grep Name\n  Name: gfx1100\n  Name: gfx1036\n");
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0].command, "uname -r");
+  EXPECT_EQ(pieces[0].output, "6.8.0\n");
+  EXPECT_EQ(pieces[0].command_line, 1u);
+  EXPECT_EQ(pieces[1].command, "rocminfo | grep Name");
+  EXPECT_EQ(pieces[1].output_line, 4u);
+  EXPECT_EQ(pieces[1].output, "  Name: gfx1100\n  Name: gfx1036\n");
+}
+
+TEST(Transcript, KnowsTheUsualPrompts) {
+  for (const char* line : {"user@host:~$ rocminfo", "root@host:/var# dmesg", "[user@host dir]$ rocminfo", "[root@host ~]# rocminfo", "(venv) user@host:~/x$ rocminfo", "(base) $ rocminfo",
+                           "[toolbox]$ id", "% rocminfo", "\u276f rocminfo", "$ ./run.sh", "$ HSA_OVERRIDE_GFX_VERSION=10.3.0 rocminfo", "root@101acc334128:/var/lib# ls"})
+    EXPECT_TRUE(is_transcript(line)) << line;
+}
+
+TEST(Transcript, TakesNothingElseForAPrompt) {
+  for (const char* line : {"# a comment in a script", "#include <hip/hip_runtime.h>", "$ 5.00", "price $ 5", "user@host.example", "mail: user@host: $5 off", "100% of it", "# nThread: 1 nGpus: 2",
+                           ">>> import torch", "[   12.3] amdgpu: x # y", "$", "$ "})
+    EXPECT_FALSE(is_transcript(line)) << line;
+}
+
+TEST(Transcript, CommentsInsideOutputAreOutput) {
+  const auto pieces = split_transcript("$ all_reduce_perf\n# nThread: 1 nGpus: 2\n# dmesg of it\n");
+  ASSERT_EQ(pieces.size(), 2u) << "the second is root's dmesg, the first is the program's heading";
+  EXPECT_EQ(pieces[0].output, "# nThread: 1 nGpus: 2\n");
+}
+
+TEST(Transcript, RemembersUserAndHost) {
+  const auto pieces = split_transcript("root@node7:~# id\nuid=0(root)\n");
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].user, "root");
+  EXPECT_EQ(pieces[0].host, "node7");
+}
+
+TEST(Transcript, JoinsContinuedCommands) {
+  const auto pieces = split_transcript("$ docker run \\\n>   --device=/dev/kfd \\\n    image\nout\n");
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].command, "docker run  --device=/dev/kfd  image");
+  EXPECT_EQ(pieces[0].output, "out\n");
+  EXPECT_EQ(pieces[0].output_line, 4u);
+}
+
+TEST(Transcript, KeepsTextBeforeTheFirstPrompt) {
+  const auto pieces = split_transcript("My GPU is broken.\n$ id\nuid=1\n");
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0].command, "");
+  EXPECT_EQ(pieces[0].output, "My GPU is broken.\n");
+}
+
+TEST(Transcript, TextWithoutPromptIsOnePiece) {
+  const auto pieces = split_transcript("a\nb\n");
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].output, "a\nb\n");
+  EXPECT_EQ(split_transcript("").size(), 1u);
+}
+
+TEST(Transcript, ACommandWithoutOutputHasEmptyOutput) {
+  const auto pieces = split_transcript("$ true\n$ false");
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0].output, "");
+  EXPECT_EQ(pieces[1].command, "false");
+  EXPECT_EQ(pieces[1].output, "");
+}
+
+}  // namespace
+}  // namespace ff::capture

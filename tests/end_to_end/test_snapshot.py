@@ -1,0 +1,53 @@
+"""firstfault snapshot and firstfault diff, as a user runs them."""
+import json, os, pathlib, tempfile, time, unittest
+
+import harness
+
+
+class Snapshot(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.here = pathlib.Path(self.directory.name)
+
+    def test_writes_a_capture_and_says_what_it_took(self):
+        target = self.here / "a"
+        process = harness.run("snapshot", "-o", target, "--json", env={"HF_TOKEN": "hf_verysecretverysecret"})
+        self.assertEqual(process.returncode, 0, process.stderr)
+        document = harness.document(process)
+        self.assertEqual(document["capture"], str(target))
+        self.assertGreater(document["files"], 20)
+        harness.validate(json.loads((target / "manifest.json").read_text()))
+        self.assertTrue((target / "fs/proc/sys/kernel/osrelease").is_file())
+        for path in target.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(b"verysecret", path.read_bytes(), path)
+        self.assertEqual(sorted(p.name for p in self.here.iterdir()), ["a"], "nothing beside it")
+
+    def test_two_snapshots_differ_only_in_what_was_changed(self):
+        one, two = self.here / "one.tar.zst", self.here / "two.tar.zst"
+        self.assertEqual(harness.run("snapshot", "-o", one).returncode, 0)
+        self.assertEqual(harness.run("snapshot", "-o", two, env={"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}).returncode, 0)
+        same = harness.run("diff", one, one, "--json")
+        self.assertEqual(harness.document(same)["changes"], [])
+        process = harness.run("diff", one, two, "--json")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        document = harness.document(process)
+        self.assertEqual([c["name"] for c in document["changes"] if c["group"] == "environment"], ["HSA_OVERRIDE_GFX_VERSION"])
+        self.assertIn("HSA_OVERRIDE_GFX_VERSION: 10.3.0", harness.run("diff", one, two).stdout)
+
+    def test_refuses_to_overwrite_and_names_the_place(self):
+        (self.here / "precious").write_text("x")
+        process = harness.run("snapshot", "-o", self.here)
+        self.assertEqual(process.returncode, 3)
+        self.assertIn(str(self.here), process.stderr)
+        self.assertEqual(process.stdout, "")
+
+    def test_diff_says_which_file_is_missing(self):
+        process = harness.run("diff", self.here / "none", self.here / "none")
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("none", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
