@@ -157,6 +157,7 @@ struct DeviceNode {
   Known<std::uint32_t> mode, uid, gid;
   Known<std::string> group;
   Known<int> open_errno;  ///< 0: open(O_RDWR) worked for this user
+  std::string acl;        ///< as getfacl says it, when there is one
 };
 
 struct RocmInstall {
@@ -164,6 +165,8 @@ struct RocmInstall {
   std::string kind;               ///< "system", "wheel", "conda", "distribution"
   Known<std::string> version;
   std::map<std::string, Known<std::string>> libraries;  ///< soname -> path
+  std::string link_to;  ///< for "/opt/rocm": what it links to
+  std::map<std::string, std::vector<std::string>> kernel_targets;  ///< "rocblas" -> gfx targets with kernel files
 };
 
 struct PythonPackage {
@@ -182,6 +185,9 @@ struct PythonEnv {
   std::vector<std::string> torch_arch_list;
   Origin torch_arch_origin;
   std::vector<std::string> bundled_libraries;
+  std::map<std::string, std::vector<std::string>> kernel_targets;  ///< "torch/lib/rocblas/library" -> gfx targets with kernel files
+  std::string asked_by;  ///< "--python", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH" or the handed-over file
+  bool user_site = false;  ///< packages of the user's own site directory are in reach
   [[nodiscard]] const PythonPackage* package(std::string_view name) const;
 };
 
@@ -219,6 +225,12 @@ struct Driver {
   Known<int> kfd_nodes;
   std::map<std::string, Known<std::string>> parameters;  ///< module parameters as in sysfs
   Known<std::string> newest_kernel_installed;
+  std::map<std::string, Known<std::string>> configured_parameters;  ///< from modprobe.d and the kernel command line
+  Known<std::string> module_kernel;          ///< kernel release that the module on disk was built for
+  Known<bool> firmware_installed;            ///< the directory /lib/firmware/amdgpu has files
+  Known<bool> reboot_required;               ///< the distribution's package tools ask for a reboot
+  Known<std::string> reboot_packages;        ///< which packages ask for it
+  std::vector<std::string> other_gpu_modules;  ///< loaded: "nvidia", "nouveau", "radeon"
 };
 
 struct Access {

@@ -12,6 +12,10 @@
 #include "base/text.h"
 #include "base/value.h"
 
+#ifndef FIRSTFAULT_HOSTS_DIR
+#define FIRSTFAULT_HOSTS_DIR "tests/hosts"
+#endif
+
 namespace ff::test {
 namespace {
 
