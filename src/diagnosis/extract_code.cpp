@@ -156,7 +156,7 @@ void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
 void extract_code(std::string_view text, std::string_view source, Facts& out) {
   const bool calls = text.find(".reset(") != std::string_view::npos || text.find("_action(") != std::string_view::npos || text.find("::-1") != std::string_view::npos ||
                      text.find("os.environ") != std::string_view::npos || text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
-                     text.find("normalize") != std::string_view::npos || text.find("flip") != std::string_view::npos;
+                     text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos || text.find("flip") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos || text.find("for ") != std::string_view::npos ||
                       source.ends_with(".py");
   if (!calls || !python) return;
