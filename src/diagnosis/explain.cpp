@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "capture/capture.h"
+#include "diagnosis/extract.h"
 #include "diagnosis/facts_of.h"
 #include "diagnosis/input.h"
 #include "diagnosis/kind.h"
@@ -29,10 +30,41 @@ Explanation finish(Scanner& scanner, std::vector<Fact> facts, const knowledge::K
   return e;
 }
 
-void scan_text(Scanner& scanner, std::string_view name, std::string_view text) {
-  Cleaner cleaner(LineSink{[&](std::string_view sample) { scanner.begin(name, kinds_of(name, sample)); }, [&](std::string_view block) { scanner.feed(block); }});
+/// Keeps the clean text of one source for the extractors, as long as it is small enough for them.
+class Held {
+ public:
+  void add(std::string_view block) {
+    if (too_large_) return;
+    too_large_ = text_.size() + block.size() > max_extract_bytes;
+    if (too_large_)
+      text_ = {};
+    else
+      text_ += block;
+  }
+  void extract(std::string_view name, std::vector<Fact>& out) const {
+    if (too_large_ || text_.empty()) return;
+    std::vector<facts::NamedFact> found;
+    extract_all(text_, name, found);
+    for (facts::NamedFact& f : found) out.push_back(Fact{std::move(f.name), std::move(f.value), std::move(f.origin.source), f.origin.line, std::move(f.origin.text)});
+  }
+
+ private:
+  std::string text_;
+  bool too_large_ = false;
+};
+
+void append(std::vector<Fact>& to, std::vector<Fact> more) { to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end())); }
+
+void scan_text(Scanner& scanner, std::string_view name, std::string_view text, std::vector<Fact>& facts) {
+  Held held;
+  Cleaner cleaner(LineSink{[&](std::string_view sample) { scanner.begin(name, kinds_of(name, sample)); },
+                           [&](std::string_view block) {
+                             scanner.feed(block);
+                             held.add(block);
+                           }});
   cleaner.feed(text);
   cleaner.finish();
+  held.extract(name, facts);
 }
 
 /// Files below a directory in name order; hidden ones are left out.
@@ -69,36 +101,47 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
       files.push_back(input);
     }
   }
+  std::vector<Fact> facts;
   for (const std::string& file : files) {
     const std::string name = file == "-" ? "standard input" : file;
     bool begun = false;
+    Held held;
     auto read = read_input(file, LineSink{[&](std::string_view sample) {
                                             scanner->begin(name, kinds_of(name, sample));
                                             begun = true;
                                           },
-                                          [&](std::string_view block) { scanner->feed(block); }});
+                                          [&](std::string_view block) {
+                                            scanner->feed(block);
+                                            held.add(block);
+                                          }});
+    held.extract(name, facts);
     if (!read && !begun) return std::unexpected(read.error());
     if (!read) scanner->note(read.error().to_string());
   }
-  return finish(*scanner, facts_of_files(files, knowledge), knowledge);
+  append(facts, facts_of_files(files, knowledge));
+  return finish(*scanner, std::move(facts), knowledge);
 }
 
 Result<Explanation> explain_texts(const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
-  for (const auto& [name, text] : files) scan_text(*scanner, name, text);
-  return finish(*scanner, facts_of_texts(files, knowledge), knowledge);
+  std::vector<Fact> facts;
+  for (const auto& [name, text] : files) scan_text(*scanner, name, text, facts);
+  append(facts, facts_of_texts(files, knowledge));
+  return finish(*scanner, std::move(facts), knowledge);
 }
 
 Result<Explanation> explain_capture(const capture::Capture& capture, const knowledge::Knowledge& knowledge) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
+  std::vector<Fact> facts;
   for (const auto& [name, output] : capture.all_commands()) {
-    if (!output.out.empty()) scan_text(*scanner, fmt::format("cmd/{}/stdout", name), output.out);
-    if (!output.err.empty()) scan_text(*scanner, fmt::format("cmd/{}/stderr", name), output.err);
+    if (!output.out.empty()) scan_text(*scanner, fmt::format("cmd/{}/stdout", name), output.out, facts);
+    if (!output.err.empty()) scan_text(*scanner, fmt::format("cmd/{}/stderr", name), output.err, facts);
   }
-  for (const auto& [name, text] : capture.texts()) scan_text(*scanner, name, text);
-  return finish(*scanner, facts_of_capture(capture, knowledge), knowledge);
+  for (const auto& [name, text] : capture.texts()) scan_text(*scanner, name, text, facts);
+  append(facts, facts_of_capture(capture, knowledge));
+  return finish(*scanner, std::move(facts), knowledge);
 }
 
 namespace {

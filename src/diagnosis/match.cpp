@@ -125,12 +125,15 @@ std::vector<const Fact*> Matcher::facts(std::string_view name) const {
 
 namespace {
 /// A fact's value as the texts that a predicate may fit: a list gives each of its items.
+/// Booleans are "true" and "false" in rules, whatever the reports print.
+std::string text_of(const Value& value) { return value.kind() == Value::Kind::boolean ? (value.as_bool() ? "true" : "false") : value.to_string(); }
+
 std::vector<std::string> texts_of(const Value& value) {
   std::vector<std::string> out;
   if (value.is_list()) {
-    for (const Value& item : value.items()) out.push_back(item.to_string());
+    for (const Value& item : value.items()) out.push_back(text_of(item));
   } else {
-    out.push_back(value.to_string());
+    out.push_back(text_of(value));
   }
   return out;
 }
