@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -81,6 +83,8 @@ struct CheckContext {
   const CheckInputs& inputs;
   std::string artifacts;  ///< directory of the run for files that a check leaves; empty: none may be left
   std::function<void(std::string_view)> progress = [](std::string_view) {};
+  /// Work that the checks of one layer share within one climb (a dataset is read once, not once a check); by the layer's name.
+  std::map<std::string, std::shared_ptr<void>>* scratch = nullptr;
 };
 
 /// One question with an answer.

@@ -5,19 +5,27 @@
 namespace ff::cli {
 
 // One per file of this directory, named add_<command>.
+void add_check(CLI::App&, int&);
 void add_code(CLI::App&, int&);
 void add_explain(CLI::App&, int&);
 void add_diff(CLI::App&, int&);
+void add_data(CLI::App&, int&);
+void add_docs(CLI::App&, int&);
 void add_runs(CLI::App&, int&);
+void add_show(CLI::App&, int&);
 void add_snapshot(CLI::App&, int&);
 
 std::span<const Command> commands() {
   static constexpr std::array table{
+      Command{"check", "Freeze this machine or a capture, climb the ladder, stop at the first fault", &add_check},
       Command{"snapshot", "Take a capture of this machine: a frozen picture that everything else reads from", &add_snapshot},
       Command{"code", "Which GPUs is this library, wheel or environment built for?", &add_code},
       Command{"explain", "Name the cause behind logs, tracebacks, outputs and captures", &add_explain},
       Command{"diff", "What differs between two captures: packages, variables, driver, hardware, files, kernel arguments, access", &add_diff},
+      Command{"data", "Check a LeRobot dataset", &add_data},
       Command{"runs", "List the runs", &add_runs},
+      Command{"show", "Print the result of a run again", &add_show},
+      Command{"docs", "Print a generated reference page", &add_docs},
   };
   return table;
 }

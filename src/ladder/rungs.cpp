@@ -1,5 +1,6 @@
 #include <array>
 
+#include "dataset/checks.h"
 #include "device/checks.h"
 #include "ladder/ladder.h"
 
@@ -30,7 +31,7 @@ std::span<const RungEntry> rungs() {
   static constexpr std::array<RungEntry, rung_count> ladder{{
       {Rung::device, &device::checks, &device_input},
       {Rung::compute, &none, &compute_input},
-      {Rung::dataset, &none, &dataset_input},
+      {Rung::dataset, &dataset::checks, &dataset_input},
       {Rung::model, &none, &model_input},
       {Rung::step, &none, &workload_input},
       {Rung::resume, &none, &workload_input},

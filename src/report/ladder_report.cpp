@@ -165,6 +165,18 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
   return out;
 }
 
+std::string checks_text(const ladder::Climb& climb, Rung which, const std::string& subject, bool show_all, const Style& style, std::size_t width) {
+  const auto& rung = climb.rungs[static_cast<std::size_t>(which)];
+  std::string out = style.bold(printable(subject)) + "\n";
+  for (const auto& check : rung.checks) {
+    const bool notable = check.status == Status::fail || check.status == Status::error || check.status == Status::warn;
+    if (notable || show_all || check.id == rung.checks.front().id) check_line(out, check, style, width);
+  }
+  out += "  " + count_words(rung) + (show_all ? "" : style.dim("  (--all shows every check)")) + "\n";
+  if (const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault)) first_fault_text(out, *fault, style, width);
+  return out;
+}
+
 std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& context) {
   // A cell must not break its table, and foreign text must not become markup or HTML.
   const auto cell = [](std::string_view text) {

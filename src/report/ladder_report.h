@@ -26,6 +26,8 @@ struct LadderContext {
 
 /// One screen that a tired person can act on: the ladder, the first fault, why, what to do, how to prove it.
 std::string ladder_text(const ladder::Climb& climb, const LadderContext& context, const Style& style, std::size_t width);
+/// The checks of one rung alone (data check, model check): notable ones, or all, then the first fault as above.
+std::string checks_text(const ladder::Climb& climb, Rung rung, const std::string& subject, bool show_all, const Style& style, std::size_t width);
 /// The same with everything, for report.md.
 std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& context);
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "check/check.h"
+
+namespace ff::cli {
+
+/// Runs the checks of one rung on something that needs no machine (data check, model check): no capture, no run directory.
+struct CheckRungOptions {
+  Rung rung = Rung::dataset;
+  std::string schema;  ///< "firstfault/data-check/1"
+  std::string path;    ///< what is checked, for the heading
+  CheckInputs inputs;
+  bool json = false;
+  bool all = false;
+};
+
+/// Prints the result; 0 nothing wrong, 1 a check failed, 3 a check could not run.
+int check_rung(const CheckRungOptions& options);
+
+}  // namespace ff::cli
