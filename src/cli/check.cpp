@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "base/text.h"
+#include "capture/redact.h"
+#include "cli/check_session.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "report/reference.h"
+#include "report/style.h"
+
+namespace ff::cli {
+namespace {
+
+int list_checks(bool json) {
+  if (json) {
+    print_document(report::checks_value(ladder::rungs()));
+    return 0;
+  }
+  const auto style = report::Style::for_stdout();
+  for (const auto& entry : ladder::rungs()) {
+    std::cout << style.bold(fmt::format("{:<11}", rung_name(entry.rung))) << rung_title(entry.rung) << (entry.checks().empty() ? style.dim("  (no checks in this version)") : "") << "\n";
+    for (const auto& check : entry.checks()) std::cout << fmt::format("  {:<30} {}\n", check.id, check.question);
+  }
+  return 0;
+}
+
+Result<void> validate(const CheckOptions& o) {
+  if (!o.rung.empty() && !rung_from_name(o.rung)) return usage_error("there is no rung \"" + o.rung + "\"", "--rung", "device, compute, dataset, model, step, resume, episode or evaluation");
+  if (const auto unknown = ladder::unknown_checks(o.only); !unknown.empty()) return usage_error("there is no check " + join(unknown, ", "), "--only", "firstfault check --list lists them");
+  if (!o.inputs.device.empty() && o.inputs.device != "cpu" && o.inputs.device != "gpu") return usage_error("\"" + o.inputs.device + "\" is no device", "--device", "cpu or gpu");
+  if (!o.inputs.workload.empty() && o.inputs.workload != "reference" && o.inputs.workload != "lerobot" && o.inputs.workload != "command")
+    return usage_error("\"" + o.inputs.workload + "\" is no workload", "--workload", "reference, lerobot or command");
+  return {};
+}
+
+int check(CheckOptions options) {
+  if (options.list) return list_checks(options.json);
+  if (const auto valid = validate(options); !valid) return report_error(valid.error());
+  if (!options.again.empty()) return check_again(std::move(options));
+  const std::string root = run::runs_root(options.runs);
+  if (!options.parent.empty()) {
+    const auto parent = run::find_run(root, options.parent);
+    if (!parent) return report_error(parent.error());
+    options.parent = *parent;
+  }
+  auto run = run::Run::create(root, {.command = "check", .argv = capture::redact_arguments(redacted_command_line()), .parent = options.parent});
+  if (!run) return report_error(run.error());
+  const auto session = run_check_session(options, "", *run);
+  if (!session) {
+    const auto finished = run->finish(session.error().exit_code, Value::object({{"error", session.error().to_string()}}));
+    return finished ? report_error(session.error()) : report_error(finished.error());
+  }
+  const int exit_code = session->climb.exit_code();
+  if (auto finished = run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}})); !finished)
+    return report_error(finished.error());
+  print_session(*session, options, run->path());
+  return exit_code;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& exit_code) {
+  auto o = std::make_shared<CheckOptions>();
+  app.add_option("--from", o->from, "Judge a capture, a bundle or loose files instead of this machine (may be given several times)");
+  app.add_option("--dataset", o->inputs.dataset, "A LeRobot dataset: climbs rung 3");
+  app.add_option("--policy", o->inputs.policy, "Weights or a checkpoint directory: climbs rung 4");
+  app.add_option("--python", o->inputs.python, "The interpreter or environment to look at (default: the active one)");
+  app.add_option("--workload", o->inputs.workload, "reference, lerobot or command: climbs rungs 5 to 8");
+  app.add_option("--device", o->inputs.device, "cpu: rung 1 is skipped and the rest runs on the CPU");
+  app.add_option("--work-root", o->inputs.work_root, "The project's directory: its commit and lock files are recorded");
+  app.add_option("--config", o->configs, "A configuration file that belongs to the work: copied into the restore point");
+  app.add_option("--rung", o->rung, "Only this rung");
+  app.add_option("--only", o->only, "Only this check and what it needs (may be given several times)");
+  app.add_flag("--keep-going", o->keep_going, "Climb on after a fault");
+  app.add_flag("--wake", o->wake, "Read sleeping GPUs too, which wakes them");
+  app.add_option("--again", o->again, "Climb only to the check that failed in this run, run its proof, say fixed or not");
+  app.add_flag("--yes", o->yes, "With --again: run proofs that may change something without asking");
+  app.add_option("--parent", o->parent, "The run that this one follows: states what changed in between");
+  app.add_option("--runs", o->runs, "Directory of the runs (default: $FIRSTFAULT_RUNS, else ./firstfault-runs)");
+  app.add_option("--kb", o->kb, "A directory with knowledge of your own (may be given several times)");
+  app.add_flag("--list", o->list, "List the rungs and their checks");
+  app.add_flag("--all", o->all, "Show passing and skipped checks too");
+  app.add_flag("--json", o->json, "Print one JSON document (firstfault/ladder/1)");
+  app.callback([o, &exit_code] { exit_code = check(*o); });
+}
+
+}  // namespace ff::cli

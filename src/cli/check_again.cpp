@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "base/file.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "capture/redact.h"
+#include "cli/check_session.h"
+#include "cli/options.h"
+#include "report/style.h"
+#include "verdict/again.h"
+
+namespace ff::cli {
+namespace {
+
+constexpr std::chrono::seconds verify_limit{120};
+
+bool asked(const std::string& command) {
+  if (isatty(STDIN_FILENO) != 1) return false;
+  std::cerr << "This proof may change something:\n  $ " << report::printable(command, 2000) << "\nRun it? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+/// Runs the cause's proofs on this machine; says of each what came out, or why it was not run.
+Value run_proofs(const std::vector<std::string>& commands, const CheckOptions& options) {
+  Value out = Value::list();
+  for (const auto& command : commands) {
+    Value item = Value::object({{"command", command}});
+    const auto kind = verdict::classify_verify(command);
+    if (!options.from.empty()) {
+      item.set("outcome", "not run: the capture is of another machine");
+    } else if (kind == verdict::VerifyKind::template_) {
+      item.set("outcome", "not run: it must be completed by hand");
+    } else if (kind == verdict::VerifyKind::changes && !options.yes && !asked(command)) {
+      item.set("outcome", "not run: it may change something (--yes runs it)");
+    } else {
+      ChildOptions child{.argv = {"/bin/sh", "-c", command}};
+      child.time_limit = verify_limit;
+      child.output_limit_bytes = 64U << 10;
+      const auto result = run_child(child);
+      item.set("outcome", result.describe());
+      if (result.exit_status) item.set("exit_status", *result.exit_status);
+      item.set("output", capture::redact_text(to_utf8(result.out + result.err)));
+    }
+    out.push(std::move(item));
+  }
+  return out;
+}
+
+}  // namespace
+
+int check_again(CheckOptions options) {
+  const std::string root = run::runs_root(options.runs);
+  const auto earlier = run::find_run(root, options.again);
+  if (!earlier) return report_error(earlier.error());
+  const auto text = read_file(*earlier + "/report.json");
+  if (!text) return report_error(Error{"did not finish, so there is no fault to try again", *earlier, "firstfault check climbs anew", 2});
+  const auto document = parse_json(*text, *earlier + "/report.json");
+  if (!document) return report_error(document.error());
+  const std::string fault((*document)["first_fault"].as_text());
+  if (fault.empty()) return report_error(Error{"found no fault, so there is nothing to try again", *earlier, "firstfault check climbs anew", 2});
+  const auto record = run::read_run(*earlier);
+  if (!record) return report_error(record.error());
+  inputs_from_value(record->manifest["inputs"], options);
+  options.parent = *earlier;
+
+  auto run = run::Run::create(root, {.command = "check", .argv = capture::redact_arguments(redacted_command_line()), .parent = *earlier});
+  if (!run) return report_error(run.error());
+  auto session = run_check_session(options, fault, *run);
+  if (!session) return report_error(session.error());
+  // The proof comes from the earlier result: after the fix the check passes and carries none.
+  std::vector<std::string> proofs;
+  for (const auto& rung : (*document)["rungs"].items())
+    for (const auto& check : rung["checks"].items())
+      if (check["id"].as_text() == fault)
+        for (const auto& line : check["verify"].items()) proofs.emplace_back(line.as_text());
+  const Value outcomes = run_proofs(proofs, options);
+  const auto outcome = verdict::judge_again(fault, session->climb);
+  session->notes.insert(session->notes.begin(), fmt::format("{}: {} ({} in the run before)", verdict::outcome_name(outcome), fault, options.again));
+  for (const auto& item : outcomes.items())
+    session->notes.push_back(fmt::format("proof $ {}  -> {}{}", item["command"].as_text(), item["outcome"].as_text(),
+                                         item["output"].as_text().empty() ? "" : ": " + std::string(trim(item["output"].as_text().substr(0, 200)))));
+  Value event = Value::object({{"check", fault}, {"outcome", std::string(verdict::outcome_name(outcome))}, {"proofs", outcomes}});
+  Value there = event;
+  there.set("run", run->path());
+  event.set("run", *earlier);
+  run->event("again", event);
+  if (auto appended = run::append_event(*earlier, "again", there); !appended) session->notes.push_back("the outcome could not be written into the run before: " + appended.error().to_string());
+  if (auto written = run->write("report.json", to_json(session_document(*session, run->path()), 2) + "\n"); !written) return report_error(written.error());
+  const int exit_code = outcome == verdict::Outcome::fixed ? 0 : outcome == verdict::Outcome::undecided ? 3 : 1;
+  if (auto finished = run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}, {"again", *earlier}, {"outcome", std::string(verdict::outcome_name(outcome))}})); !finished)
+    return report_error(finished.error());
+  print_session(*session, options, run->path());
+  return exit_code;
+}
+
+}  // namespace ff::cli

@@ -1,0 +1,160 @@
+#include "cli/check_session.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "base/progress.h"
+#include "base/text.h"
+#include "capture/collect.h"
+#include "capture/diff.h"
+#include "capture/open.h"
+#include "capture/redact.h"
+#include "capture/store.h"
+#include "cli/options.h"
+#include "diagnosis/explain.h"
+#include "knowledge/knowledge.h"
+#include "report/ladder_report.h"
+#include "report/machine_summary.h"
+
+namespace ff::cli {
+namespace {
+
+Result<capture::Capture> take_capture(const CheckOptions& options) {
+  if (!options.from.empty()) return capture::open(options.from);
+  capture::CollectOptions collect;
+  if (!options.inputs.python.empty()) collect.pythons = {options.inputs.python};
+  collect.work_root = options.inputs.work_root;
+  collect.wake = options.wake;
+  collect.environment = capture::current_environment();
+  return capture::collect(collect);
+}
+
+/// States which variables changed since the parent's capture, and warns when more than one layer did.
+void compare_with_parent(const std::string& parent, CheckSession& session) {
+  const auto before = capture::open({parent + "/capture"});
+  if (!before) {
+    session.notes.push_back("the capture of the run before cannot be read, so nothing is said about what changed: " + before.error().to_string());
+    return;
+  }
+  const auto difference = capture::diff(*before, session.capture);
+  session.changed = capture::diff_to_value(difference, *before, session.capture, parent, "this run");
+  const auto groups = difference.groups_changed();
+  if (groups.empty()) {
+    session.notes.emplace_back("nothing that this tool compares has changed since the run before");
+    return;
+  }
+  std::vector<std::string> names;
+  constexpr std::size_t shown = 6;
+  for (const auto& change : difference.changes) {
+    if (names.size() == shown) break;
+    names.push_back(fmt::format("{} {} -> {}", change.name, change.before.value_or("absent"), change.after.value_or("absent")));
+  }
+  session.notes.push_back(fmt::format("changed since the run before ({}): {}{}", join(groups, ", "), join(names, "; "), difference.changes.size() > shown ? fmt::format("; and {} more", difference.changes.size() - shown) : ""));
+  if (groups.size() > 1)
+    session.notes.push_back(fmt::format("{} layers changed at once; change one at a time, or the result proves nothing about any of them", groups.size()));
+}
+
+ladder::Observer recorder(run::Run& run, Progress& progress) {
+  ladder::Observer observer;
+  observer.rung_begins = [&run](Rung rung) { run.event("rung", Value::object({{"rung", std::string(rung_name(rung))}})); };
+  observer.check_begins = [&progress](const Check& check) { progress.show(fmt::format("… {}: {}", rung_name(check.rung), check.question)); };
+  observer.check_ended = [&run](const CheckResult& result) { run.event("check", report::check_value(result)); };
+  observer.rung_ended = [&run](const ladder::RungResult& rung) {
+    run.event("rung-end", Value::object({{"rung", std::string(rung_name(rung.rung))}, {"status", std::string(ladder::status_name(rung.status))}}));
+  };
+  return observer;
+}
+
+report::LadderContext report_context(const CheckSession& session, const CheckOptions& options, const std::string& run_path) {
+  report::LadderContext context;
+  context.subject = session.subject;
+  context.machine = session.summary;
+  context.run_path = run_path;
+  context.diagnoses = session.diagnoses;
+  context.notes = session.notes;
+  context.show_all = options.all;
+  return context;
+}
+
+}  // namespace
+
+Value inputs_value(const CheckOptions& o) {
+  return Value::object({{"from", Value::list_of(o.from)}, {"dataset", o.inputs.dataset}, {"policy", o.inputs.policy}, {"python", o.inputs.python}, {"workload", o.inputs.workload},
+                        {"device", o.inputs.device}, {"work_root", o.inputs.work_root}, {"configs", Value::list_of(o.configs)}});
+}
+
+void inputs_from_value(const Value& value, CheckOptions& o) {
+  const auto keep = [&](std::string& own, const char* name) {
+    if (own.empty()) own = value[name].as_text();
+  };
+  keep(o.inputs.dataset, "dataset");
+  keep(o.inputs.policy, "policy");
+  keep(o.inputs.python, "python");
+  keep(o.inputs.workload, "workload");
+  keep(o.inputs.device, "device");
+  keep(o.inputs.work_root, "work_root");
+  if (o.configs.empty())
+    for (const auto& config : value["configs"].items()) o.configs.emplace_back(config.as_text());
+}
+
+Result<CheckSession> run_check_session(const CheckOptions& options, const std::string& up_to_check, run::Run& run) {
+  const auto knowledge = knowledge::Knowledge::with(options.kb);
+  if (!knowledge) return std::unexpected(knowledge.error());
+  Progress progress(!options.json);
+  CheckSession session;
+  progress.show(options.from.empty() ? "… freezing this machine" : "… reading the capture");
+  auto capture = take_capture(options);
+  if (!capture) return std::unexpected(capture.error());
+  session.capture = std::move(*capture);
+  if (auto stored = capture::store(session.capture, run.file("capture")); !stored) return std::unexpected(stored.error());
+  session.machine = facts::read_machine(session.capture, **knowledge);
+  session.summary = report::machine_summary(session.machine);
+  const std::string host = session.machine.host.hostname.value_or("");
+  session.subject = options.from.empty() ? "this machine" + (host.empty() ? "" : " (" + host + ")") : join(options.from, ", ");
+  if (auto described = run.describe(Value::object({{"inputs", inputs_value(options)}, {"subject", session.subject}, {"machine", session.summary}, {"knowledge", std::string((*knowledge)->date())}})); !described)
+    return std::unexpected(described.error());
+
+  CheckInputs inputs = options.inputs;
+  inputs.live = options.from.empty();
+  inputs.allow_probes = inputs.live;
+  std::map<std::string, std::shared_ptr<void>> scratch;
+  CheckContext context{session.capture, session.machine, **knowledge, inputs, run.file("artifacts"), [&progress](std::string_view text) { progress.show(text); }};
+  context.scratch = &scratch;
+  ladder::Options climb;
+  if (!options.rung.empty()) climb.only_rung = rung_from_name(options.rung);
+  climb.only_checks = options.only;
+  climb.keep_going = options.keep_going;
+  climb.up_to_check = up_to_check;
+  session.climb = ladder::climb(context, climb, recorder(run, progress));
+
+  progress.show("… reading the logs");
+  if (const auto explanation = diagnosis::explain_capture(session.capture, **knowledge)) {
+    session.diagnoses = diagnosis::to_document(*explanation, **knowledge)["diagnoses"];
+    for (const auto& diagnosis : session.diagnoses.items()) run.event("diagnosis", diagnosis);
+  } else {
+    session.notes.push_back("the logs could not be read: " + explanation.error().to_string());
+  }
+  if (!options.parent.empty()) compare_with_parent(options.parent, session);
+
+  if (auto written = run.write("report.json", to_json(session_document(session, run.path()), 2) + "\n"); !written) return std::unexpected(written.error());
+  if (auto written = run.write("report.md", report::ladder_markdown(session.climb, report_context(session, options, run.path()))); !written) return std::unexpected(written.error());
+  if (auto restored = write_restore_point(session, options, run); !restored) session.notes.push_back("no restore point: " + restored.error().to_string());
+  return session;
+}
+
+Value session_document(const CheckSession& session, const std::string& run_path) {
+  Value document = report::ladder_value(session.climb, session.diagnoses, run_path);
+  document.set("subject", session.subject).set("machine", session.summary).set("notes", Value::list_of(session.notes));
+  if (!session.changed.is_null()) document.set("changed", session.changed);
+  return document;
+}
+
+void print_session(const CheckSession& session, const CheckOptions& options, const std::string& run_path) {
+  if (options.json)
+    print_document(session_document(session, run_path));
+  else
+    std::cout << report::ladder_text(session.climb, report_context(session, options, run_path), report::Style::for_stdout(), report::terminal_width());
+}
+
+}  // namespace ff::cli

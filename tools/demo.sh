@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The main job on the embedded default: this machine, a recorded healthy AMD machine, a broken one, and its explanation.
+# Usage: tools/demo.sh path/to/firstfault
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+program=$1
+runs=$(mktemp -d "${TMPDIR:-/tmp}/firstfault-demo-XXXXXX")
+export FIRSTFAULT_RUNS=$runs
+
+step() { printf '\n\033[1m%s\033[0m\n$ firstfault %s\n\n' "$1" "$2" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9;]*m//g'; fi; }
+# Runs one command and insists on the exit code that belongs to it: a demo that hides a failure would be worse than none.
+expect() {
+  local wanted=$1; shift
+  "$program" "$@"
+  local got=$?
+  if [ "$got" != "$wanted" ]; then echo "demo: exit code $got, expected $wanted: firstfault $*" >&2; exit 3; fi
+}
+
+step "1. This machine. (Without an AMD GPU rung 1 fails, and says so.)" "check"
+"$program" check
+code=$?
+[ "$code" -le 1 ] || exit 3
+
+step "2. A recorded machine on which rung 1 holds" "check --from examples/rx7900xtx-healthy"
+expect 0 check --from examples/rx7900xtx-healthy
+
+step "3. A recorded machine with a fault" "check --from examples/mi300x-render-group"
+expect 1 check --from examples/mi300x-render-group
+
+step "4. A log that somebody sent: what happened first?" "explain examples/logs/training-died"
+expect 1 explain examples/logs/training-died
+
+echo
+echo "Runs of this demo: $runs (firstfault runs --runs $runs)"
