@@ -200,6 +200,8 @@ class Judge {
 
 }  // namespace
 
+std::vector<Finding> judge_metadata(const Dataset& dataset) { return Judge(dataset).run(); }
+
 std::string fill_template(std::string_view pattern, const std::vector<std::pair<std::string, Value>>& fields) {
   std::string out;
   while (!pattern.empty()) {

@@ -1,0 +1,121 @@
+"""firstfault check, show, runs and --again as a user meets them."""
+import json, os, pathlib, shutil, signal, subprocess, tempfile, time, unittest
+
+from harness import BINARY, ROOT, document, run, validate
+
+HEALTHY = ROOT / "examples/rx7900xtx-healthy"
+BROKEN = ROOT / "examples/mi300x-render-group"
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        self.runs = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.runs)
+
+    def check(self, *arguments, **keywords):
+        return run("check", "--runs", self.runs, *arguments, **keywords)
+
+    def test_a_recorded_healthy_machine_holds_rung_1(self):
+        process = self.check("--from", HEALTHY, "--json")
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+        value = document(process)
+        self.assertIsNone(value["first_fault"])
+        self.assertIn(value["rungs"][0]["status"], ("pass", "warn"))
+        self.assertTrue(any(c["status"] == "pass" for c in value["rungs"][0]["checks"]))
+
+    def test_a_recorded_broken_machine_names_its_fault_fix_and_proof(self):
+        process = self.check("--from", BROKEN, "--json")
+        self.assertEqual(process.returncode, 1, process.stderr)
+        value = document(process)
+        fault = next(c for r in value["rungs"] for c in r["checks"] if c["id"] == value["first_fault"])
+        self.assertTrue(fault["causes"] and fault["fix"] and fault["verify"] and fault["evidence"])
+        self.assertEqual({r["status"] for r in value["rungs"][1:]} - {"not-reached", "skip"}, set(), "nothing is tried above a broken rung")
+        # The run directory is what another person reads.
+        directory = pathlib.Path(value["run"])
+        manifest = json.loads((directory / "manifest.json").read_text())
+        validate(manifest)
+        self.assertEqual(manifest["status"], "complete")
+        self.assertEqual(manifest["first_fault"], value["first_fault"])
+        events = [json.loads(line) for line in (directory / "events.jsonl").read_text().splitlines()]
+        self.assertEqual(sum(e["event"] == "check" for e in events), sum(len(r["checks"]) for r in value["rungs"]))
+        self.assertIn(value["first_fault"], (directory / "report.md").read_text())
+        self.assertEqual(json.loads((directory / "report.json").read_text()), value)
+
+    def test_show_prints_the_same_result_again(self):
+        first = self.check("--from", BROKEN)
+        self.assertEqual(first.returncode, 1)
+        again = run("show", "last", "--runs", self.runs)
+        self.assertEqual(again.returncode, 0)
+        self.assertEqual(again.stdout, first.stdout)
+        listing = run("runs", "--runs", self.runs)
+        self.assertIn("-check", listing.stdout)
+
+    def test_the_stored_capture_gives_the_same_answer(self):
+        first = document(self.check("--from", BROKEN, "--json"))
+        second = document(self.check("--from", pathlib.Path(first["run"]) / "capture", "--json"))
+        statuses = lambda v: [(c["id"], c["status"]) for r in v["rungs"] for c in r["checks"]]
+        self.assertEqual(statuses(first), statuses(second))
+
+    def test_again_says_fixed_and_not_fixed_in_both_runs(self):
+        first = document(self.check("--from", BROKEN, "--json"))
+        same = self.check("--again", first["run"], "--from", BROKEN, "--json")
+        self.assertEqual(same.returncode, 1, same.stderr)
+        fixed = self.check("--again", first["run"], "--from", HEALTHY, "--json")
+        outcomes = [json.loads(line)["outcome"] for line in (pathlib.Path(first["run"]) / "events.jsonl").read_text().splitlines()
+                    if json.loads(line)["event"] == "again"]
+        self.assertEqual(outcomes, ["not fixed", "fixed"])
+        self.assertEqual(fixed.returncode, 0, fixed.stderr)
+        self.assertIn("changed", json.loads(fixed.stdout), "what changed between the two captures is stated")
+
+    def test_parent_states_what_changed(self):
+        first = document(self.check("--from", HEALTHY, "--json"))
+        second = document(self.check("--from", BROKEN, "--parent", first["run"], "--json"))
+        self.assertTrue(second["changed"])
+        self.assertTrue(any("changed since the run before" in n for n in second["notes"]), second["notes"])
+        self.assertTrue(any("layers changed at once" in n for n in second["notes"]), second["notes"])
+
+    def test_this_machine_answers_and_writes_only_into_its_runs(self):
+        with tempfile.TemporaryDirectory() as empty:
+            process = self.check("--json", cwd=empty)
+            self.assertIn(process.returncode, (0, 1), process.stderr)
+            document(process)
+            self.assertEqual(os.listdir(empty), [])
+
+    def test_killed_at_any_moment_the_run_can_be_read(self):
+        for delay in (0.01, 0.05, 0.15, 0.3):
+            process = subprocess.Popen([BINARY, "check", "--runs", self.runs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        for directory in pathlib.Path(self.runs).iterdir():
+            shown = run("show", directory)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertEqual(run("runs", "--runs", self.runs).returncode, 0)
+
+    def test_wrong_usage_is_exit_2_and_says_what_is_wanted(self):
+        for arguments, word in ((["--rung", "nonsense"], "evaluation"), (["--only", "device.nonsense"], "--list"), (["--device", "tpu"], "cpu"), (["--again", "nonsense"], "firstfault runs"), (["--nonsense"], "--nonsense")):
+            process = self.check(*arguments)
+            self.assertEqual(process.returncode, 2, arguments)
+            self.assertIn(word, process.stderr + process.stdout, arguments)
+
+    def test_input_that_cannot_be_read_is_exit_3_and_names_the_file(self):
+        process = self.check("--from", "/nonexistent/bundle.tar.zst")
+        self.assertIn(process.returncode, (2, 3))
+        self.assertIn("/nonexistent/bundle.tar.zst", process.stderr)
+
+    def test_list_names_every_rung(self):
+        text = run("check", "--list").stdout
+        for rung in ("device", "compute", "dataset", "model", "step", "resume", "episode", "evaluation"):
+            self.assertIn(rung, text)
+        checks = json.loads(run("check", "--list", "--json").stdout)["checks"]
+        self.assertGreater(len(checks), 50)
+
+
+class Documentation(unittest.TestCase):
+    def test_the_generated_pages_are_those_of_this_program(self):
+        for page in ("checks", "causes"):
+            self.assertEqual((ROOT / f"docs/{page}.md").read_text(), run("docs", page).stdout, f"run ./dev docs: docs/{page}.md is old")
+
+
+if __name__ == "__main__":
+    unittest.main()
