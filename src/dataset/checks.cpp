@@ -64,7 +64,9 @@ CheckResult present(const CheckContext& context) {
 }
 
 Check make(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, std::string (*good)(const Survey&), std::vector<std::string_view> needs = {}) {
+  // Files that are not there or not whole leave nothing to judge: what depends on their content is then a skip that says so.
   needs.insert(needs.begin(), "dataset.present");
+  if (id != "dataset.files-whole" && id != "dataset.layout" && id != "dataset.videos-present") needs.emplace_back("dataset.files-whole");
   return {id, Rung::dataset, question, how, std::move(causes), std::move(needs), [id, good](const CheckContext& context) { return collect(context, id, good); }};
 }
 

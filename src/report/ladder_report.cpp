@@ -88,7 +88,7 @@ void first_fault_text(std::string& out, const CheckResult& fault, const Style& s
     constexpr std::size_t shown = 6;
     for (std::size_t i = 0; i < std::min(shown, fault.evidence.size()); ++i)
       bullet(out, place(fault.evidence[i]) + ": " + fault.evidence[i].text, 2, width);
-    if (fault.evidence.size() > shown) out += style.dim(fmt::format("  … and {} more in report.md\n", fault.evidence.size() - shown));
+    if (fault.evidence.size() > shown) out += style.dim(fmt::format("  … and {} more (--json, report.md)\n", fault.evidence.size() - shown));
   }
   if (!fault.fix.empty()) {
     out += "\n" + style.bold("Do this") + "\n";
