@@ -67,6 +67,19 @@ Known<std::string> cpu_model(const Evidence& evidence) {
   return {};
 }
 
+/// The common name behind the twelve letters that CPUID leaf 0x40000000 gives; those letters when they are not known here.
+std::string hypervisor_name(const std::string& cpuid) {
+  struct Name {
+    std::string_view text, name;
+  };
+  constexpr Name names[] = {{"KVMKVMKVM", "kvm"},        {"Linux KVM Hv", "kvm"},         {"Microsoft Hv", "hyperv"}, {"VMwareVMware", "vmware"},   {"XenVMMXenVMM", "xen"},
+                            {"TCGTCGTCGTCG", "qemu"},    {"VBoxVBoxVBox", "virtualbox"},  {"bhyve bhyve", "bhyve"},   {"prl hyperv", "parallels"},  {"lrpepyh vr", "parallels"},
+                            {"ACRNACRNACRN", "acrn"},    {"QNXQVMBSQG", "qnx"}};
+  for (const auto& known : names)
+    if (contains(cpuid, known.text)) return std::string(known.name);
+  return cpuid;
+}
+
 void read_virtualisation(Host& host, const Evidence& evidence) {
   const auto& capture = evidence.capture();
   if (host.kernel_release) {
@@ -80,6 +93,7 @@ void read_virtualisation(Host& host, const Evidence& evidence) {
     return;
   }
   if (auto known = known_member(evidence, "host", "hypervisor")) {
+    known.value = hypervisor_name(*known);
     host.virtualisation = known;
     return;
   }
