@@ -108,7 +108,9 @@ TEST(Archive, EveryTruncationIsRefusedOrReadWithoutHarm) {
   const std::string whole = make_archive({{"a", "some text"}, {"b/c", std::string(3000, 'x')}}, false, true);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto members = read_archive(std::string_view(whole).substr(0, size), "x.tar.zst");
-    if (members) EXPECT_LE(members->size(), 2u);
+    if (members) {
+      EXPECT_LE(members->size(), 2u);
+    }
   }
   const auto half = read_archive(std::string_view(whole).substr(0, whole.size() / 2), "x.tar.zst");
   EXPECT_FALSE(half);

@@ -313,8 +313,11 @@ TEST(Acl, IsWrittenAsGetfaclWould) {
   };
   const std::string bytes = std::string("\2\0\0\0", 4) + entry(1, 6, ~0u) + entry(2, 6, 1000) + entry(4, 6, ~0u) + entry(0x10, 6, ~0u) + entry(0x20, 0, ~0u);
   EXPECT_EQ(acl_text(bytes), "user::rw-,user:1000:rw-,group::rw-,mask::rw-,other::---");
-  for (std::size_t size = 0; size < bytes.size(); ++size)
-    if ((size < 4) || (size - 4) % 8 != 0) EXPECT_EQ(acl_text(std::string_view(bytes).substr(0, size)), "");
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    if (size < 4 || (size - 4) % 8 != 0) {
+      EXPECT_EQ(acl_text(std::string_view(bytes).substr(0, size)), "");
+    }
+  }
 }
 
 }  // namespace

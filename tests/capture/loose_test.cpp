@@ -27,7 +27,7 @@ constexpr std::string_view dmesg_text =
 constexpr std::string_view journal_text =
     "Feb 02 21:47:09 host kernel: amdgpu 0000:65:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\nFeb 02 21:47:09 host kernel: amdgpu: Failed to evict queue 1\n";
 constexpr std::string_view pip_text = "Package Version\n------- ------------\ntorch   2.8.0+rocm6.4\nlerobot 0.4.0\n";
-constexpr std::string_view smi_json = R"({"card0": {"GPU ID": "0x744c", "VRAM Total Memory (B)": "25753026560"}, "system": {"Driver version": "6.12"}})";
+constexpr std::string_view smi_json = R"x({"card0": {"GPU ID": "0x744c", "VRAM Total Memory (B)": "25753026560"}, "system": {"Driver version": "6.12"}})x";
 
 TEST(Recognise, TellsEachKindByItsContent) {
   const std::vector<std::pair<TextKind, std::string>> examples{
