@@ -138,7 +138,9 @@ void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Fi
   if (node.gid) entry.set("gid", *node.gid);
   if (node.group && !node.group->empty()) entry.set("group", *node.group);
 
-  const auto answer = node.open_errno ? std::optional<int>(*node.open_errno) : expected_errno(m, node);
+  auto answer = node.open_errno ? std::optional<int>(*node.open_errno) : expected_errno(m, node);
+  // An access control list may grant what owner, group and mode do not (systemd gives the seat's user one).
+  if (!node.open_errno && answer && *answer == EACCES && !node.acl.empty()) answer = std::nullopt;
   if (answer) entry.set("open", *answer == 0 ? std::string("works") : errno_name(*answer));
   if (!node.open_errno && answer) entry.set("judged_from", "permissions");
   findings.measured("nodes", std::move(entry));

@@ -73,8 +73,8 @@ CheckResult firmware_present(const CheckContext& context) {
       findings.unknown();
     }
   }
-  if (findings.judged() == 0 && context.capture.probe("amdgpu_files").is_object() && context.capture.probe("amdgpu_files")["firmware_directory"].is_null() && m.driver.amdgpu_installed.value_or(false))
-    findings.warn("driver.firmware-missing", "No directory of amdgpu firmware (/lib/firmware/amdgpu) is installed", {{"probe/amdgpu_files", 0, "firmware_directory: none"}});
+  if (findings.judged() == 0 && m.driver.firmware_installed && !*m.driver.firmware_installed && m.container.kind.value_or("").empty())
+    findings.warn("driver.firmware-missing", "No amdgpu firmware (/lib/firmware/amdgpu) is installed", {evidence(m.driver.firmware_installed)});
   return findings.result(loaded_count > 0 ? "The driver loaded its firmware" : "The kernel log names no missing firmware", "the capture holds neither firmware versions nor a kernel log");
 }
 

@@ -260,19 +260,12 @@ CheckResult reboot_pending(const CheckContext& context) {
     else
       findings.good();
   }
-  for (const auto* path : {"/var/run/reboot-required", "/run/reboot-required"}) {
-    if (context.capture.exists(path)) {
-      std::string packages;
-      if (const auto list = context.capture.file(fmt::format("{}.pkgs", path))) {
-        std::vector<std::string> names;
-        for (const auto line : lines(*list))
-          if (!trim(line).empty()) names.emplace_back(trim(line));
-        packages = enumerate(names);
-      }
-      findings.warn("driver.reboot-pending", packages.empty() ? std::string("The package manager asks for a reboot") : fmt::format("The package manager asks for a reboot, because of {}", packages), {{path, 0, "present"}});
-      break;
-    }
-    if (context.capture.known_absent(path)) findings.good();
+  if (m.driver.reboot_required) {
+    const auto packages = m.driver.reboot_packages.value_or("");
+    if (*m.driver.reboot_required)
+      findings.warn("driver.reboot-pending", packages.empty() ? std::string("The package manager asks for a reboot") : fmt::format("The package manager asks for a reboot, because of {}", packages), {evidence(m.driver.reboot_required)});
+    else
+      findings.good();
   }
   return findings.result("What is installed is what runs", "the capture holds neither installed kernels nor driver versions to compare with what runs");
 }

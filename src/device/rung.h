@@ -64,6 +64,10 @@ CheckResult host_memory(const CheckContext& context);
 CheckResult cpu_governor(const CheckContext& context);
 CheckResult numa_balancing(const CheckContext& context);
 
+// faults.cpp
+CheckResult kernel_log_clean(const CheckContext& context);
+CheckResult known_bad(const CheckContext& context);
+
 // access.cpp
 CheckResult nodes_openable(const CheckContext& context);
 

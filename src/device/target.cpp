@@ -61,7 +61,8 @@ Advice judge_override(const CheckContext& context, std::string_view real, const 
     const auto safety = known["safety"].as_text();
     const auto text = lower(safety);
     if (safety.starts_with("UNSAFE")) return {Safety::unsafe, std::string(safety)};
-    if (contains(text, "unsafe") || contains(text, "not recommended") || contains(text, "not tested")) return {Safety::doubtful, std::string(safety)};
+    for (const auto* word : {"unsafe", "not recommended", "not tested", "hang", "may fail", "partly"})
+      if (contains(text, word)) return {Safety::doubtful, std::string(safety)};
     return {Safety::safe, std::string(safety)};
   }
   const auto family = row["generic_target"].as_text();

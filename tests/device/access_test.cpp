@@ -110,6 +110,9 @@ TEST(NodesOpenable, JudgesFromPermissionsWhenNobodyTried) {
   auto s = refused();
   for (auto& node : s.machine.access.nodes) node.open_errno = {};
   EXPECT_EQ(s.ask(nodes).status, Status::fail) << "in no group of the nodes";
+  auto seat = s;
+  for (auto& node : seat.machine.access.nodes) node.acl = "user:1000:rw-";
+  EXPECT_EQ(seat.ask(nodes).status, Status::skip) << "an access control list may grant it";
   s.machine.access.groups[992] = "render";
   EXPECT_EQ(s.ask(nodes).status, Status::pass);
   s.machine.access.groups.clear();

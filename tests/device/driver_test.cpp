@@ -188,6 +188,14 @@ TEST(FirmwarePresent, NamesTheFileThatIsMissing) {
   EXPECT_TRUE(says(s.ask("device.firmware-present"), Status::fail, "driver.firmware-missing", "amdgpu/psp_13_0_0_sos.bin"));
 }
 
+TEST(FirmwarePresent, SeesThatNoneIsInstalled) {
+  auto s = desktop();
+  s.gpu().firmware.clear();
+  s.machine.kernel_log.clear();
+  s.machine.driver.firmware_installed = known(false, "probe/amdgpu_files");
+  EXPECT_TRUE(says(s.ask("device.firmware-present"), Status::warn, "driver.firmware-missing", "/lib/firmware/amdgpu"));
+}
+
 TEST(DriverInitialised, ShowsWhereTheDriverGaveUp) {
   auto s = desktop();
   EXPECT_EQ(s.ask("device.driver-initialised").status, Status::pass);
@@ -251,8 +259,8 @@ TEST(RebootPending, ComparesWhatRunsWithWhatIsInstalled) {
   s.machine.driver.amdgpu_version_on_disk = known("6.19.4");
   EXPECT_TRUE(says(s.ask("device.reboot-pending"), Status::warn, "driver.reboot-pending", "6.19.4"));
   s = desktop();
-  s.capture.add_file("/var/run/reboot-required", "*** System restart required ***\n");
-  s.capture.add_file("/var/run/reboot-required.pkgs", "linux-image-6.8.0-64-generic\nlibc6\n");
+  s.machine.driver.reboot_required = known(true, "/var/run/reboot-required");
+  s.machine.driver.reboot_packages = known("linux-image-6.8.0-64-generic, libc6", "/var/run/reboot-required.pkgs");
   EXPECT_TRUE(says(s.ask("device.reboot-pending"), Status::warn, "driver.reboot-pending", "libc6"));
 }
 

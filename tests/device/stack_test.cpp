@@ -79,6 +79,16 @@ TEST(Override, IsMissingWhereOnlyItMakesTheGpuRun) {
   EXPECT_EQ(s.ask("device.override").status, Status::warn) << "not needed any more";
 }
 
+TEST(Override, IsNotAskedForWhereItIsDoubtful) {
+  auto s = desktop();
+  s.gpu().gfx = known("gfx1103");
+  EXPECT_EQ(s.ask("device.override").status, Status::pass);
+  EXPECT_EQ(s.ask("device.torch-covers-gpu").status, Status::fail);
+  s.machine.env["HSA_OVERRIDE_GFX_VERSION"] = known("11.0.0");
+  EXPECT_EQ(s.ask("device.override").status, Status::warn);
+  EXPECT_EQ(s.ask("device.torch-covers-gpu").status, Status::pass);
+}
+
 TEST(Override, OfOneNodeIsRead) {
   auto s = desktop();
   s.gpu().gfx = known("gfx1031");
