@@ -56,7 +56,7 @@ CheckResult present(const CheckContext& context) {
   }
   const Error& e = all->survey.error();
   if (e.what.starts_with("Parquet files cannot be read")) return CheckResult::error(e);
-  const bool version = e.what.find("format ") != std::string::npos || e.what.find("codebase_version") != std::string::npos;
+  const bool version = e.what.starts_with("format ") || e.what.starts_with("looks like") || e.what.find("codebase_version") != std::string::npos;
   const bool pointer = e.what.find("LFS") != std::string::npos;
   auto result = CheckResult::fail(version ? "data.format-version" : pointer ? "data.lfs-pointer" : "data.layout", e.to_string());
   result.evidence.push_back({e.where, 0, e.what});

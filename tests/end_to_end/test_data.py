@@ -1,0 +1,308 @@
+"""firstfault data check: silent on clean datasets, and every seeded fault is found and named."""
+import json, pathlib, random, shutil, tempfile, unittest
+
+import datasets
+from datasets import CAMERA, FPS, make, mp4, write_rows
+from harness import SHARED, document, run
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 123456\n"
+
+
+def edit_json(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def edit_rows(root, rng, change):
+    """Lets `change` alter the rows of one data file and writes it back."""
+    path = rng.choice(sorted((root / "data").rglob("*.parquet")))
+    data = datasets.pq.read_table(path).to_pylist()
+    change(data)
+    write_rows(path, data)
+
+
+def edit_episodes(root, change):
+    path = root / "meta/episodes/chunk-000/file-000.parquet"
+    entries = datasets.pq.read_table(path).to_pylist()
+    change(entries)
+    datasets.pq.write_table(datasets.episodes_table(entries), path)
+
+
+def inner(data, rng):
+    """A row that is neither first nor last of its episode, nor next to its ends."""
+    return rng.choice([i for i in range(2, len(data) - 2) if data[i - 2]["episode_index"] == data[i + 2]["episode_index"]])
+
+
+def swap_rows(root, rng):
+    def change(d):
+        i = inner(d, rng)
+        d[i], d[i + 1] = d[i + 1], d[i]
+    edit_rows(root, rng, change)
+
+
+def set_value(name, value):
+    def change(root, rng):
+        def one(d):
+            i = inner(d, rng)
+            if isinstance(d[i][name], list):
+                d[i][name][rng.randrange(len(d[i][name]))] = value
+            else:
+                d[i][name] = value
+        edit_rows(root, rng, one)
+    return change
+
+
+def drop_row(root, rng):
+    edit_rows(root, rng, lambda d: d.pop(inner(d, rng)))
+
+
+def double_row(root, rng):
+    def change(d):
+        i = inner(d, rng)
+        d.insert(i, dict(d[i]))
+    edit_rows(root, rng, change)
+
+
+def each_row(change):
+    def all_files(root, rng):
+        for path in sorted((root / "data").rglob("*.parquet")):
+            data = datasets.pq.read_table(path).to_pylist()
+            for r in data:
+                change(r)
+            write_rows(path, data)
+    return all_files
+
+
+def shift_index(root, rng):
+    path = sorted((root / "data").rglob("*.parquet"))[-1]
+    data = datasets.pq.read_table(path).to_pylist()
+    for i, r in enumerate(data):
+        r["index"] = i  # starts again, as in a part that was merged without renumbering
+    write_rows(path, data)
+
+
+def index_off_by_one(root, rng):
+    edit_rows(root, rng, lambda d: [r.update(index=r["index"] + 1) for r in d[inner(d, rng):]])
+
+
+def shuffle_file(root, rng):
+    edit_rows(root, rng, rng.shuffle)
+
+
+def jitter(root, rng):
+    def change(d):
+        d[inner(d, rng)]["timestamp"] += 0.4 / FPS
+    edit_rows(root, rng, change)
+
+
+def edit_info(change):
+    return lambda root, rng: edit_json(root / "meta/info.json", change)
+
+
+def edit_stats(name, statistic, factor):
+    return lambda root, rng: edit_json(root / "meta/stats.json", lambda s: s[name][statistic].__setitem__(rng.randrange(len(s[name][statistic])), s[name][statistic][0] * factor + 0.5))
+
+
+def replace(pattern, content):
+    def change(root, rng):
+        path = rng.choice(sorted(root.glob(pattern)))
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return change
+
+
+def truncate(pattern):
+    def change(root, rng):
+        path = rng.choice(sorted(root.glob(pattern)))
+        content = path.read_bytes()
+        path.write_bytes(content[:rng.randrange(16, len(content) - 1)])
+    return change
+
+
+def remove(pattern):
+    return lambda root, rng: rng.choice(sorted(root.glob(pattern))).unlink()
+
+
+def column(add):
+    def change(root, rng):
+        path = rng.choice(sorted((root / "data").rglob("*.parquet")))
+        t = datasets.pq.read_table(path)
+        t = t.append_column("extra", datasets.pa.array([1.0] * t.num_rows)) if add else t.drop_columns(["observation.state"])
+        datasets.pq.write_table(t, path)
+    return change
+
+
+def episode(change):
+    return lambda root, rng: edit_episodes(root, lambda entries: change(entries, rng.randrange(1, len(entries))))
+
+
+def swap_tasks(root, rng):
+    pa, pq = datasets.pa, datasets.pq
+    pq.write_table(pa.table({"task_index": pa.array([1, 0], pa.int64()), "task": datasets.TASKS[::-1]}), root / "meta/tasks.parquet")
+
+
+def extra_file(root, rng):
+    shutil.copy(rng.choice(sorted((root / "data").rglob("*.parquet"))), root / f"data/chunk-000/file-{rng.randrange(50, 90):03d}.parquet")
+
+
+def overlap(entries, i):
+    entries[i][f"videos/{CAMERA}/from_timestamp"] -= 3 / FPS
+
+
+def jsonl(name, change):
+    def edit(root, rng):
+        path = root / "meta" / name
+        items = path.read_text().splitlines()
+        path.write_text("\n".join(change(items, rng)) + "\n")
+    return edit
+
+
+V3, V21 = {"version": "v3.0"}, {"version": "v2.1"}
+VIDEO3, VIDEO21 = {"version": "v3.0", "video": True}, {"version": "v2.1", "video": True}
+# name: (dataset, mutation, cause that must be named)
+KINDS = {
+    "two rows swapped": (V3, swap_rows, "data.row-order"),
+    "two rows swapped, v2.1": (V21, swap_rows, "data.row-order"),
+    "a file shuffled": (V3, shuffle_file, "data.row-order"),
+    "index starts again": (V3, shift_index, "data.global-index"),
+    "index off by one": (V3, index_off_by_one, "data.global-index"),
+    "index off by one, v2.1": (V21, index_off_by_one, "data.global-index"),
+    "a frame lost": (V3, drop_row, "data.frame-gap"),
+    "a frame lost, v2.1": (V21, drop_row, "data.frame-gap"),
+    "a frame twice": (V3, double_row, "data.frame-gap"),
+    "time starts late": (V3, each_row(lambda r: r.update(timestamp=r["timestamp"] + 2.0)), "data.timestamps"),
+    "time of another rate": (V3, each_row(lambda r: r.update(timestamp=r["frame_index"] / 25)), "data.timestamps"),
+    "time of another rate, v2.1": (V21, each_row(lambda r: r.update(timestamp=r["frame_index"] / 25)), "data.timestamps"),
+    "time drifts": (V3, each_row(lambda r: r.update(timestamp=r["timestamp"] * 1.001)), "data.timestamps"),
+    "time jitters": (V3, jitter, "data.timestamps"),
+    "NaN in an action": (V3, set_value("action", float("nan")), "data.nonfinite"),
+    "infinity in a state": (V3, set_value("observation.state", float("inf")), "data.nonfinite"),
+    "NaN in an action, v2.1": (V21, set_value("action", float("nan")), "data.nonfinite"),
+    "mean of the action": (V3, edit_stats("action", "mean", 1.0), "data.statistics"),
+    "std of the action": (V3, edit_stats("action", "std", 3.0), "data.statistics"),
+    "min of the state": (V3, edit_stats("observation.state", "min", 2.0), "data.statistics"),
+    "max of the state": (V3, edit_stats("observation.state", "max", 2.0), "data.statistics"),
+    "count of the action": (V3, edit_stats("action", "count", 0.5), "data.statistics"),
+    "99 % quantile of the action": (V3, edit_stats("action", "q99", 2.0), "data.statistics"),
+    "no statistics of the action": (V3, lambda root, rng: edit_json(root / "meta/stats.json", lambda s: s.pop("action")), "data.statistics"),
+    "NaN among the statistics": (V3, lambda root, rng: edit_json(root / "meta/stats.json", lambda s: s["action"]["std"].__setitem__(0, None)), "data.statistics"),
+    "an episode without statistics, v2.1": (V21, jsonl("episodes_stats.jsonl", lambda l, rng: l[:-1]), "data.statistics"),
+    "statistics of another episode, v2.1": (V21, jsonl("episodes_stats.jsonl", lambda l, rng: [json.dumps({**json.loads(l[0]), "stats": json.loads(l[1])["stats"]})] + l[1:]), "data.statistics"),
+    "total_frames": (V3, edit_info(lambda i: i.update(total_frames=i["total_frames"] + 1)), "data.metadata-mismatch"),
+    "total_episodes": (V3, edit_info(lambda i: i.update(total_episodes=i["total_episodes"] - 1)), "data.metadata-mismatch"),
+    "total_tasks": (V3, edit_info(lambda i: i.update(total_tasks=7)), "data.metadata-mismatch"),
+    "no fps": (V3, edit_info(lambda i: i.pop("fps")), "data.metadata-mismatch"),
+    "shape of the action": (V3, edit_info(lambda i: i["features"]["action"].update(shape=[5])), "data.metadata-mismatch"),
+    "length of an episode": (V3, episode(lambda e, i: e[i].update(length=e[i]["length"] + 1)), "data.metadata-mismatch"),
+    "length of an episode, v2.1": (V21, jsonl("episodes.jsonl", lambda l, rng: [json.dumps({**json.loads(x), "length": json.loads(x)["length"] + (i == 1)}) for i, x in enumerate(l)]), "data.metadata-mismatch"),
+    "start of an episode": (V3, episode(lambda e, i: e[i].update(dataset_from_index=e[i]["dataset_from_index"] - 2)), "data.metadata-mismatch"),
+    "number of an episode": (V3, episode(lambda e, i: e[i].update(episode_index=99)), "data.metadata-mismatch"),
+    "a broken line, v2.1": (V21, jsonl("episodes.jsonl", lambda l, rng: [l[0][:-3]] + l[1:]), "data.metadata-mismatch"),
+    "an unknown task": (V3, set_value("task_index", 9), "data.metadata-mismatch"),
+    "a negative task": (V3, set_value("task_index", -1), "data.metadata-mismatch"),
+    "tasks in another order": (V3, swap_tasks, "data.metadata-mismatch"),
+    "a column too many": (V3, column(True), "data.metadata-mismatch"),
+    "a column missing": (V3, column(False), "data.metadata-mismatch"),
+    "data are a pointer": (V3, replace("data/*/*.parquet", LFS), "data.lfs-pointer"),
+    "metadata are a pointer": (V3, replace("meta/tasks.parquet", LFS), "data.lfs-pointer"),
+    "metadata are a pointer, v2.1": (V21, replace("meta/*.jsonl", LFS), "data.lfs-pointer"),
+    "info.json is a pointer": (V3, replace("meta/info.json", LFS), "data.lfs-pointer"),
+    "a truncated file": (V3, truncate("data/*/*.parquet"), "data.truncated"),
+    "a truncated file, v2.1": (V21, truncate("data/*/*.parquet"), "data.truncated"),
+    "an empty file": (V3, replace("data/*/*.parquet", b""), "data.truncated"),
+    "an error page": (V3, replace("data/*/*.parquet", "<!DOCTYPE html><html>404</html>"), "data.truncated"),
+    "a data file missing": (V3, remove("data/*/*.parquet"), "data.layout"),
+    "a data file missing, v2.1": (V21, remove("data/*/*.parquet"), "data.layout"),
+    "a data file too many": (V3, extra_file, "data.layout"),
+    "the task list missing": (V3, remove("meta/tasks.parquet"), "data.layout"),
+    "info.json missing": (V3, remove("meta/info.json"), "data.layout"),
+    "a future format": (V3, edit_info(lambda i: i.update(codebase_version="v4.0")), "data.format-version"),
+    "an old format": (V3, edit_info(lambda i: i.update(codebase_version="v1.6")), "data.format-version"),
+    "a video missing": (VIDEO3, remove("videos/*/*/*.mp4"), "data.video-missing"),
+    "a video missing, v2.1": (VIDEO21, remove("videos/*/*/*.mp4"), "data.video-missing"),
+    "a video is a pointer": (VIDEO21, replace("videos/*/*/*.mp4", LFS), "data.lfs-pointer"),
+    "a video cut off": (VIDEO3, truncate("videos/*/*/*.mp4"), "data.video-undecodable"),
+    "no video at all": (VIDEO21, replace("videos/*/*/*.mp4", b"RIFF" + bytes(100)), "data.video-undecodable"),
+    "a video one frame short": (VIDEO3, replace("videos/*/*/*.mp4", mp4(89)), "data.video-misaligned"),
+    "a video one frame short, v2.1": (VIDEO21, replace("videos/*/*/*000002.mp4", mp4(14)), "data.video-misaligned"),
+    "a video of another rate": (VIDEO3, replace("videos/*/*/*.mp4", mp4(90, fps=25)), "data.video-misaligned"),
+    "a video of another size": (VIDEO3, replace("videos/*/*/*.mp4", mp4(90, width=32)), "data.video-misaligned"),
+    "windows that overlap": (VIDEO3, episode(overlap), "data.video-misaligned"),
+}
+
+
+def named(value):
+    return {cause for c in value["checks"] if c["status"] in ("fail", "warn") for cause in c["causes"]}
+
+
+@unittest.skipIf(datasets.pa is None, "pyarrow (the wheel of ./dev setup) is not there for this Python")
+class Data(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def test_clean_datasets_have_no_fault_and_no_warning(self):
+        for number, kind in enumerate((V3, V21, VIDEO3, VIDEO21, {"version": "v3.0", "lengths": (1, 2, 40)}, {"version": "v3.0", "files": 4})):
+            root = self.directory / str(number)
+            make(root, **kind)
+            process = run("data", "check", root, "--json")
+            self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+            self.assertEqual(named(document(process)), set(), kind)
+
+    def test_every_seeded_fault_is_found_and_named(self):
+        clean = {}
+        for name, (kind, mutate, cause) in KINDS.items():
+            key = json.dumps(kind)
+            if key not in clean:
+                clean[key] = self.directory / f"clean{len(clean)}"
+                make(clean[key], **kind)
+            for place in range(2):
+                with self.subTest(name, place=place):
+                    root = self.directory / "broken"
+                    shutil.copytree(clean[key], root)
+                    try:
+                        mutate(root, random.Random(f"{name} {place}"))
+                        process = run("data", "check", root, "--json")
+                        self.assertEqual(process.stderr, "")
+                        self.assertIn(process.returncode, (0, 1))
+                        self.assertIn(cause, named(document(process)))
+                    finally:
+                        shutil.rmtree(root)
+
+    def test_the_first_wrong_chunk_is_said_exactly(self):
+        root = self.directory / "d"
+        data = make(root)
+        path = root / "data/chunk-000/file-001.parquet"
+        own = datasets.pq.read_table(path).to_pylist()
+        for r in own:
+            r["index"] -= 5
+        write_rows(path, own)
+        first = len(data) - len(own)
+        value = document(run("data", "check", root, "--json"))
+        check = next(c for c in value["checks"] if c["id"] == "dataset.global-index")
+        self.assertEqual(check["measured"]["first_row"], first)
+        self.assertIn(f"the action chunk of row {first} starts 5 rows earlier, at row {first - 5}", check["summary"])
+
+    def test_what_is_no_dataset_is_refused_with_a_reason(self):
+        for path in (self.directory, self.directory / "nothing", __file__):
+            process = run("data", "check", path)
+            self.assertEqual(process.returncode, 1, process.stdout)
+            self.assertIn(str(path), process.stdout)
+
+    def test_without_the_parquet_library_it_says_how_to_get_it(self):
+        make(self.directory / "d")
+        process = run("data", "check", self.directory / "d", env={"FIRSTFAULT_PARQUET": "/nonexistent.so"})
+        self.assertEqual(process.returncode, 3)
+        self.assertIn("firstfault-parquet.so", process.stdout)
+
+    @unittest.skipUnless((SHARED / "samples").exists(), "the samples are not there")
+    def test_real_samples_show_their_real_faults_and_no_others(self):
+        expected = {"v20_gr00t_demo": {"data.layout", "data.metadata-mismatch", "data.video-missing"}, "v21_lfs_pointers": {"data.lfs-pointer"}, "v30_so101_novideo": {"data.video-missing"}}
+        for name, causes in expected.items():
+            value = document(run("data", "check", SHARED / "samples" / name, "--json"))
+            failing = {cause for c in value["checks"] if c["status"] == "fail" for cause in c["causes"]}
+            self.assertEqual(failing, causes, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
