@@ -29,7 +29,9 @@ TEST(Mp4, SaysThatATruncatedFileIsIncomplete) {
   for (std::size_t size = 0; size + 1 < bytes->size(); ++size) {
     const auto video = read_mp4(std::string_view(*bytes).substr(0, size), "cut.mp4");
     // Between two boxes the rest is well-formed; then only the missing index shows. After the index, only mdat is cut.
-    if (video) EXPECT_EQ(video->frames, 30) << size;
+    if (video) {
+      EXPECT_EQ(video->frames, 30) << size;
+    }
   }
   EXPECT_FALSE(read_mp4("", "empty.mp4"));
 }
