@@ -21,11 +21,11 @@ step "1. This machine. (Without an AMD GPU rung 1 fails, and says so.)" "check"
 code=$?
 [ "$code" -le 1 ] || exit 3
 
-step "2. A recorded machine on which rung 1 holds" "check --from examples/rx7900xtx-healthy"
-expect 0 check --from examples/rx7900xtx-healthy
+step "2. A recorded machine on which rung 1 holds" "check --from examples/rx7900xtx-healthy.tar.zst"
+expect 0 check --from examples/rx7900xtx-healthy.tar.zst
 
-step "3. A recorded machine with a fault" "check --from examples/mi300x-render-group"
-expect 1 check --from examples/mi300x-render-group
+step "3. A recorded machine with a fault" "check --from examples/mi300x-render-group.tar.zst"
+expect 1 check --from examples/mi300x-render-group.tar.zst
 
 step "4. A log that somebody sent: what happened first?" "explain examples/logs/training-died"
 expect 1 explain examples/logs/training-died

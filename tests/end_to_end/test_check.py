@@ -3,8 +3,8 @@ import json, os, pathlib, shutil, signal, subprocess, tempfile, time, unittest
 
 from harness import BINARY, ROOT, document, run, validate
 
-HEALTHY = ROOT / "examples/rx7900xtx-healthy"
-BROKEN = ROOT / "examples/mi300x-render-group"
+HEALTHY = ROOT / "examples/rx7900xtx-healthy.tar.zst"
+BROKEN = ROOT / "examples/mi300x-render-group.tar.zst"
 
 
 class Check(unittest.TestCase):
