@@ -14,6 +14,11 @@ target_include_directories(ff_test_support ${support_scope} ${PROJECT_SOURCE_DIR
 target_compile_definitions(ff_test_support ${support_scope} FIRSTFAULT_HOSTS_DIR="${PROJECT_SOURCE_DIR}/tests/hosts")
 target_link_libraries(ff_test_support ${support_scope} ff_cli GTest::gtest GTest::gtest_main)
 
+# Turns a recorded machine into a capture (examples/ were made with it); built on demand.
+add_executable(host_to_capture EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/support/tools/host_to_capture.cpp ${PROJECT_SOURCE_DIR}/tests/support/host_file.cpp)
+target_include_directories(host_to_capture PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(host_to_capture PRIVATE ff_cli)
+
 file(GLOB test_directories CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/tests/*)
 foreach(directory ${test_directories})
   get_filename_component(name ${directory} NAME)

@@ -142,7 +142,7 @@ void Bus::add_lspci() {
   for (const auto& listed : lspci_) {
     BusDevice& device = at(listed.address.to_string());
     device.lspci = &listed;
-    const auto from = [&] { return evidence_.origin(lspci_source_, listed.line, listed.text); };
+    const auto from = [&] { return listed.origin; };
     if (listed.vendor_id) device.vendor_id = {*listed.vendor_id, from()};
     if (listed.device_id) device.device_id = {*listed.device_id, from()};
     if (listed.device_class) device.device_class = {*listed.device_class, from()};
@@ -198,7 +198,7 @@ void Bus::describe(BusDevice& device) {
       (known_absent(device, "driver") || (listed_ && evidence_.capture().kind() != "loose")))
     device.driver = {std::string(), evidence_.origin(device.directories.front() + "/driver", 0, "no such link")};
   if (!device.driver && device.lspci != nullptr && device.lspci->max_width)
-    device.driver = {std::string(), evidence_.origin(lspci_source_, device.lspci->line, device.lspci->text)};
+    device.driver = {std::string(), device.lspci->origin};
   device.amd_gpu = is_amd_gpu(device.vendor_id.value, device.device_class.value) ||
                    (device.driver && *device.driver == "amdgpu" && (device.card || device.render_minor));
 }

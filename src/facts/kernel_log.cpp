@@ -74,6 +74,7 @@ std::optional<double> iso_time(std::string_view s) {
 struct Cursor {
   std::string_view rest;
   KernelRecord record;
+  bool kmsg = false;  ///< a record of /dev/kmsg: continuation lines may follow
 
   std::string_view word() const { return rest.substr(0, rest.find(' ')); }
   void skip(std::size_t count) {
@@ -178,7 +179,7 @@ bool take_date(Cursor& c) {
     }
   }
   if (month_of(first)) {
-    Cursor ahead{c.rest, {}};
+    Cursor ahead{c.rest, {}, false};
     ahead.skip(first.size());
     const auto day = ahead.word();
     if (!to_integer<int>(day)) return false;
@@ -220,6 +221,7 @@ bool take_kmsg(Cursor& c) {
   c.record.level = *level & 7;
   c.record.seconds = static_cast<double>(*micros) / 1e6;
   c.rest.remove_prefix(semicolon + 1);
+  c.kmsg = true;
   return true;
 }
 
@@ -285,7 +287,7 @@ void strip(Cursor& c) {
 }  // namespace
 
 std::string_view kernel_message(std::string_view line) {
-  Cursor c{trim(line), {}};
+  Cursor c{trim(line), {}, false};
   strip(c);
   return c.rest;
 }
@@ -306,7 +308,7 @@ std::vector<KernelRecord> split_kernel_log(std::string_view source, std::string_
     }
     const std::string_view content = trim(line);
     if (content.empty()) continue;
-    Cursor c{content, {}};
+    Cursor c{content, {}, false};
     std::string json_message;
     if (content[0] == '{' && take_json(c, json_message)) {
       // Readers match the text: the message, not its wrapping.
@@ -317,7 +319,7 @@ std::vector<KernelRecord> split_kernel_log(std::string_view source, std::string_
       c.record.text = line;
       c.record.pci = device_of(c.rest);
     }
-    kmsg = content.size() > 3 && is_digit(content[0]) && contains(content.substr(0, 64), ",") && c.record.seconds && content[0] != '[';
+    kmsg = c.kmsg;
     c.record.source = source;
     c.record.line = number;
     out.push_back(std::move(c.record));

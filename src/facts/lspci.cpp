@@ -142,8 +142,7 @@ std::vector<LspciDevice> parse_lspci(const Evidence& evidence, std::string_view 
       if (!in_device) continue;
       LspciDevice device;
       device.address = *address;
-      device.line = number;
-      device.text = line.substr(0, 300);
+      device.origin = evidence.origin(source, number, line);
       read_head(device, trim(line.substr(blank + 1)));
       out.push_back(std::move(device));
     } else if (in_device) {

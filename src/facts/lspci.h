@@ -14,8 +14,7 @@ namespace ff::facts {
 /// One device of an `lspci` text, with whatever the verbosity of the listing gave.
 struct LspciDevice {
   PciAddress address;
-  std::uint64_t line = 0;
-  std::string text;  ///< the device's first line
+  Origin origin;     ///< the device's first line
   std::string name;  ///< what stands behind the class, without "(rev ..)"
   std::optional<std::uint32_t> vendor_id, device_id, device_class, revision;
   Known<std::string> driver;                 ///< "Kernel driver in use"

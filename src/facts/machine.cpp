@@ -26,7 +26,7 @@ void read_pci_devices(Machine& machine, const Bus& bus) {
     out.device_class = device.device_class;
     out.driver = device.driver;
     if (device.lspci != nullptr && !device.lspci->name.empty())
-      out.name = {device.lspci->name, Origin{"lspci", device.lspci->line, device.lspci->text}};
+      out.name = {device.lspci->name, device.lspci->origin};
     out.is_amd_gpu = device.amd_gpu;
     machine.pci_devices.push_back(std::move(out));
   }

@@ -189,9 +189,10 @@ void add_software(Names& n, const Machine& m) {
   for (std::size_t i = 0; i < m.rocm.size(); ++i) {
     const auto& r = m.rocm[i];
     const std::string p = fmt::format("rocm[{}].", i);
-    if (!r.root.empty()) n.add(p + "root", Value(r.root), r.version.origin);
+    const Origin from = r.version ? r.version.origin : Origin{r.root, 0, r.kind};
+    if (!r.root.empty()) n.add(p + "root", Value(r.root), from);
     if (!r.link_to.empty()) n.add(p + "link_to", Value(r.link_to), Origin{r.root, 0, r.link_to});
-    n.add(p + "kind", Value(r.kind), r.version.origin);
+    n.add(p + "kind", Value(r.kind), from);
     n.add(p + "version", r.version);
     n.add_map(p + "libraries", r.libraries);
     for (const auto& [library, targets] : r.kernel_targets) n.add_list(p + "kernel_targets." + library, targets, Origin{r.root, 0, library});

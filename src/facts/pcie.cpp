@@ -194,8 +194,8 @@ const BusDevice& board_port(const BusDevice& device, const Bus& bus) {
 }
 
 void read_pcie(Gpu& gpu, const BusDevice& device, const Bus& bus) {
-  if (!device.address.empty()) fill(gpu.pci, {device.address, bus.evidence().origin(
-      device.directories.empty() ? "lspci" : device.directories.front(), 0, device.address)});
+  if (!device.address.empty())
+    fill(gpu.pci, {device.address, device.directories.empty() ? device.device_class.origin : bus.evidence().origin(device.directories.front(), 0, device.address)});
   gpu.drm_card = device.card;
   fill(gpu.vendor_id, device.vendor_id);
   fill(gpu.device_id, device.device_id);

@@ -49,6 +49,8 @@ void read_rocm(Machine& machine, const Evidence& evidence) {
     install.root = root;
     install.kind = "system";
     if (const auto target = evidence.capture().link(root)) install.link_to = *target;
+    // Another name of an installation that is listed already is no second one.
+    if (known(install.link_to) || known("/opt/" + install.link_to)) continue;
     for (const char* file : {"/.info/version", "/.info/version-rocm"}) {
       const auto text = evidence.value(root + file);
       if (!text || install.version) continue;

@@ -88,8 +88,9 @@ std::string hex_id(std::string_view text) {
   return std::string(16 - s.size(), '0') + s;
 }
 
-/// The GPU that a record is about; a new one when none fits. Partitions share an address: then the index decides.
-Gpu& gpu_for(Machine& machine, std::string_view bdf, std::string_view unique_id, int index, const Writer& writer) {
+/// The GPU that a record is about; a new one when none fits. Partitions share an address: then the index decides. Null when
+/// the record does not say which of several GPUs it is about.
+Gpu* gpu_for(Machine& machine, std::string_view bdf, std::string_view unique_id, int index, const Writer& writer) {
   const auto address = parse_pci(trim(bdf));
   std::vector<Gpu*> same;
   for (Gpu& gpu : machine.gpus) {
@@ -98,12 +99,14 @@ Gpu& gpu_for(Machine& machine, std::string_view bdf, std::string_view unique_id,
     else if (gpu.smi_id && *gpu.smi_id == index && !(address && gpu.pci)) same.push_back(&gpu);
   }
   for (Gpu* gpu : same)
-    if (!gpu->smi_id || *gpu->smi_id == index) return *gpu;
-  if (!same.empty()) return *same.front();
+    if (!gpu->smi_id || *gpu->smi_id == index) return gpu;
+  if (!same.empty()) return same.front();
+  const bool numbered_elsewhere = std::ranges::any_of(machine.gpus, [](const Gpu& gpu) { return (gpu.pci || gpu.kfd_node) && !gpu.smi_id; });
+  if (!address && numbered_elsewhere) return machine.gpus.size() == 1 && index == 0 ? &machine.gpus.front() : nullptr;
   machine.gpus.push_back({});
   Gpu& gpu = machine.gpus.back();
   if (address) gpu.pci = {address->to_string(), writer.from("bdf", Value(bdf))};
-  return gpu;
+  return &gpu;
 }
 
 void add_amd_smi(Machine& machine, const Value& record, const Writer& w) {
@@ -113,7 +116,9 @@ void add_amd_smi(Machine& machine, const Value& record, const Writer& w) {
   const Value& bus = pick(record, {"bus"});
   const Value& bdf = record["bdf"].is_text() ? record["bdf"] : pick(bus, {"bdf"}).is_text() ? pick(bus, {"bdf"}) : pick(record, {"bdf"});
   const std::string serial = hex_id(pick(asic, {"asic_serial"}).as_text());
-  Gpu& gpu = gpu_for(machine, bdf.as_text(), serial, static_cast<int>(*index), w);
+  Gpu* const found = gpu_for(machine, bdf.as_text(), serial, static_cast<int>(*index), w);
+  if (found == nullptr) return;
+  Gpu& gpu = *found;
   fill(gpu.smi_id, {static_cast<int>(*index), w.from("gpu", pick(record, {"gpu"}))});
   if (!serial.empty()) fill(gpu.unique_id, {serial, w.from("asic_serial", pick(asic, {"asic_serial"}))});
   w.number(gpu.kfd_node, "node_id", pick(record, {"node_id"}));
@@ -169,7 +174,9 @@ void add_rocm_smi(Machine& machine, std::string_view card, const Value& record, 
     return;
   }
   const std::string unique = hex_id(pick(record, {"unique id"}).as_text());
-  Gpu& gpu = gpu_for(machine, pick(record, {"pci bus"}).as_text(), unique, *index, w);
+  Gpu* const found = gpu_for(machine, pick(record, {"pci bus"}).as_text(), unique, *index, w);
+  if (found == nullptr) return;
+  Gpu& gpu = *found;
   fill(gpu.smi_id, {*index, w.from(card, Value(*index))});
   if (!unique.empty()) fill(gpu.unique_id, {unique, w.from("Unique ID", pick(record, {"unique id"}))});
   w.text(gpu.product, "Card Series", pick(record, {"card series", "device name", "card model"}));
