@@ -1,6 +1,7 @@
 // Is there a GPU, and does the machine give it what it needs on the bus: address space, atomics.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -34,17 +35,26 @@ std::string describe(const facts::PciDevice& device) {
 CheckResult gpu_on_bus(const CheckContext& context) {
   const auto& m = context.machine;
   if (!m.gpus.empty()) {
-    std::vector<std::string> names;
+    // Equal GPUs share one name: "Instinct MI210 at 0000:03:00.0, 0000:26:00.0".
+    std::vector<std::pair<std::string, std::string>> kinds;
     Value list = Value::list();
     for (const auto& gpu : m.gpus) {
-      names.push_back(name_of(gpu));
+      const auto name = name_of(gpu);
+      const auto kind = name.substr(0, name.size() - address_of(gpu).size());
+      const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
+      if (same == kinds.end())
+        kinds.emplace_back(kind, address_of(gpu));
+      else
+        same->second += ", " + address_of(gpu);
       auto entry = Value::object({{"address", address_of(gpu)}});
       if (gpu.product) entry.set("product", *gpu.product);
       if (gpu.gfx) entry.set("gfx", *gpu.gfx);
       if (gpu.device_id) entry.set("device_id", fmt::format("0x{:04x}", *gpu.device_id));
       list.push(std::move(entry));
     }
-    auto result = CheckResult::pass(fmt::format("{}: {}", count_of(names.size(), "AMD GPU"), enumerate(names)),
+    std::vector<std::string> names;
+    for (const auto& [kind, addresses] : kinds) names.push_back(kind + addresses);
+    auto result = CheckResult::pass(fmt::format("{}: {}", count_of(m.gpus.size(), "AMD GPU"), enumerate(names)),
                                     Value::object({{"gpus", std::move(list)}}));
     for (const auto& gpu : m.gpus)
       if (gpu.pci) result.because(evidence(gpu.pci));

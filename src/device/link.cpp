@@ -103,7 +103,7 @@ CheckResult pcie_link(const CheckContext& context) {
   if (at_card > 0 && saving.empty()) return findings.result("The card's own PCIe port has its full width and speed; the bridges above, which may hide the slot, were not captured", "");
   std::string pass = saving.empty() ? std::string("The PCIe link has the width and speed that card and slot can do")
                                     : fmt::format("The PCIe link is in a power-saving state while the GPU idles: {}", enumerate(saving));
-  return findings.result(std::move(pass), "the capture holds no link width and speed");
+  return findings.result(std::move(pass), "the capture does not hold the link's width and speed together with what card and slot can do");
 }
 
 CheckResult xgmi_complete(const CheckContext& context) {

@@ -144,7 +144,9 @@ CheckResult driver_loaded(const CheckContext& context) {
   if (m.driver.amdgpu_version && !m.driver.amdgpu_version->empty()) measured.set("version", *m.driver.amdgpu_version);
   if (*is_loaded) {
     const bool dkms = m.driver.amdgpu_version && !m.driver.amdgpu_version->empty();
-    const std::string which = dkms ? fmt::format("amdgpu {} (DKMS)", *m.driver.amdgpu_version) : m.driver.amdgpu_builtin.value_or(false) ? std::string("amdgpu (built into the kernel)") : std::string("the kernel's own amdgpu");
+    const std::string which = dkms ? fmt::format("amdgpu {} (DKMS)", *m.driver.amdgpu_version) : m.driver.amdgpu_builtin.value_or(false) ? std::string("amdgpu (built into the kernel)")
+                              : m.driver.amdgpu_version                     ? std::string("the kernel's own amdgpu")
+                                                                            : std::string("amdgpu");
     std::string text = fmt::format("{} is loaded in {}", which, kernel_of(m));
     if (!given_away.empty()) text += fmt::format("; kept for virtual machines: {}", enumerate(given_away));
     auto result = CheckResult::pass(std::move(text), std::move(measured));
