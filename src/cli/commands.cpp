@@ -7,6 +7,8 @@ namespace ff::cli {
 // One per file of this directory, named add_<command>.
 void add_check(CLI::App&, int&);
 void add_code(CLI::App&, int&);
+void add_libs(CLI::App&, int&);
+void add_core(CLI::App&, int&);
 void add_explain(CLI::App&, int&);
 void add_diff(CLI::App&, int&);
 void add_data(CLI::App&, int&);
@@ -20,6 +22,8 @@ std::span<const Command> commands() {
       Command{"check", "Freeze this machine or a capture, climb the ladder, stop at the first fault", &add_check},
       Command{"snapshot", "Take a capture of this machine: a frozen picture that everything else reads from", &add_snapshot},
       Command{"code", "Which GPUs is this library, wheel or environment built for?", &add_code},
+      Command{"libs", "What would the loader load, from where, and what is missing?", &add_libs},
+      Command{"core", "What did this process die of?", &add_core},
       Command{"explain", "Name the cause behind logs, tracebacks, outputs and captures", &add_explain},
       Command{"diff", "What differs between two captures: packages, variables, driver, hardware, files, kernel arguments, access", &add_diff},
       Command{"data", "Check a LeRobot dataset", &add_data},

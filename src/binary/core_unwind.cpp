@@ -1,0 +1,181 @@
+// Backtraces with elfutils. It reads whatever files the core names, so it runs in a child: a crash or a hang there is
+// an answer ("could not be unwound"), not our end.
+#include <cxxabi.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "binary/core.h"
+
+namespace ff::binary {
+namespace {
+
+constexpr std::size_t frame_limit = 128, thread_limit = 4096, message_limit = 4096;
+
+struct Collector {
+  Dwfl* dwfl = nullptr;
+  Value threads = Value::list();
+  Value frames;
+};
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  return status == 0 && plain ? std::string(plain.get()) : std::string(name);
+}
+
+int on_frame(Dwfl_Frame* frame, void* context) {
+  auto& collector = *static_cast<Collector*>(context);
+  Dwarf_Addr address = 0;
+  bool activation = false;
+  if (!dwfl_frame_pc(frame, &address, &activation)) return DWARF_CB_ABORT;
+  // A return address may be the first byte of the next function: look up the call before it.
+  const Dwarf_Addr look = activation || address == 0 ? address : address - 1;
+  Value row = Value::object({{"address", static_cast<std::uint64_t>(address)}});
+  if (Dwfl_Module* module = dwfl_addrmodule(collector.dwfl, look)) {
+    const char* file = nullptr;
+    const char* name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, &file, nullptr);
+    row.set("module", file != nullptr ? file : name != nullptr ? name : "");
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    if (const char* function = dwfl_module_addrinfo(module, look, &offset, &symbol, nullptr, nullptr, nullptr)) row.set("function", demangled(function));
+    if (Dwfl_Line* line = dwfl_module_getsrc(module, look)) {
+      int number = 0;
+      if (const char* source = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr)) row.set("source", fmt::format("{}:{}", source, number));
+    }
+  }
+  collector.frames.push(std::move(row));
+  return collector.frames.items().size() < frame_limit ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+int on_thread(Dwfl_Thread* thread, void* context) {
+  auto& collector = *static_cast<Collector*>(context);
+  collector.frames = Value::list();
+  (void)dwfl_thread_getframes(thread, &on_frame, &collector);
+  collector.threads.push(Value::object({{"id", static_cast<int>(dwfl_thread_tid(thread))}, {"frames", collector.frames}}));
+  return collector.threads.items().size() < thread_limit ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+/// Bytes of the core at an address, as far as the core holds them.
+std::string memory_at(Elf* core, std::uint64_t address, std::size_t size) {
+  std::size_t count = 0;
+  if (elf_getphdrnum(core, &count) != 0) return {};
+  std::size_t raw_size = 0;
+  const char* raw = elf_rawfile(core, &raw_size);
+  for (std::size_t i = 0; raw != nullptr && i < count; ++i) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(core, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD) continue;
+    if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
+    const auto inside = elf::Bytes(std::string_view(raw, raw_size)).sub(segment.p_offset, segment.p_filesz);
+    if (!inside) return {};
+    const auto rest = inside->from(address - segment.p_vaddr);
+    return rest ? std::string(rest->view().substr(0, size)) : std::string();
+  }
+  return {};
+}
+
+/// What assert() and glibc's own checks said: libc's variable __abort_msg points to {u32 size, text}.
+std::string abort_message(Dwfl* dwfl, Elf* core) {
+  std::uint64_t variable = 0;
+  (void)dwfl_getmodules(
+      dwfl,
+      [](Dwfl_Module* module, void**, const char* name, Dwarf_Addr, void* out) {
+        if (name == nullptr || std::strstr(name, "libc") == nullptr) return static_cast<int>(DWARF_CB_OK);
+        const int count = dwfl_module_getsymtab(module);
+        for (int i = 0; i < count; ++i) {
+          GElf_Sym symbol;
+          GElf_Addr value = 0;
+          const char* found = dwfl_module_getsym_info(module, i, &symbol, &value, nullptr, nullptr, nullptr);
+          if (found == nullptr || std::strcmp(found, "__abort_msg") != 0) continue;
+          *static_cast<std::uint64_t*>(out) = value;
+          return static_cast<int>(DWARF_CB_ABORT);
+        }
+        return static_cast<int>(DWARF_CB_OK);
+      },
+      &variable, 0);
+  if (variable == 0) return {};
+  const auto pointer = elf::Bytes(memory_at(core, variable, 8)).number<std::uint64_t>(0);
+  if (!pointer || *pointer == 0) return {};
+  const std::string text = memory_at(core, *pointer + 4, message_limit);
+  return std::string(trim(std::string_view(text).substr(0, text.find('\0'))));
+}
+
+Value unwind(const std::string& path, const std::string& program) {
+  // Never ask a server for debug information.
+  ::unsetenv("DEBUGINFOD_URLS");
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return Value::object({{"problem", "the core file cannot be opened"}});
+  elf_version(EV_CURRENT);
+  Elf* core = elf_begin(descriptor, ELF_C_READ_MMAP, nullptr);
+  static char* debug_path = nullptr;
+  static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo, .section_address = nullptr, .debuginfo_path = &debug_path};
+  Collector collector;
+  collector.dwfl = dwfl_begin(&callbacks);
+  if (core == nullptr || collector.dwfl == nullptr) return Value::object({{"problem", "elfutils cannot read the core file"}});
+  Value out = Value::object();
+  if (dwfl_core_file_report(collector.dwfl, core, program.empty() ? nullptr : program.c_str()) < 0 || dwfl_report_end(collector.dwfl, nullptr, nullptr) != 0 ||
+      dwfl_core_file_attach(collector.dwfl, core) < 0) {
+    const char* why = dwfl_errmsg(-1);
+    return Value::object({{"problem", std::string("elfutils: ") + (why != nullptr ? why : "unknown error")}});
+  }
+  (void)dwfl_getthreads(collector.dwfl, &on_thread, &collector);
+  out.set("threads", collector.threads);
+  out.set("abort_message", abort_message(collector.dwfl, core));
+  return out;
+}
+
+}  // namespace
+
+void add_backtraces(Core& core, const std::string& path, const std::string& program, int seconds) {
+  ChildOptions child;
+  child.body = [&](int out) {
+    const std::string text = to_json(unwind(path, program));
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto written = ::write(out, rest.data(), rest.size());
+      if (written <= 0) return;
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    }
+  };
+  child.time_limit = std::chrono::seconds(seconds);
+  const ChildResult result = run_child(child);
+  const auto answer = parse_json(result.out, "backtraces");
+  if (!result.ok() || !answer) {
+    core.problems.push_back("no backtraces: the unwinder " + result.describe());
+    return;
+  }
+  if (const auto problem = (*answer)["problem"].as_text(); !problem.empty()) core.problems.push_back("no backtraces: " + std::string(problem));
+  core.abort_message = (*answer)["abort_message"].as_text();
+  std::string executable = program;
+  if (executable.empty())
+    for (const auto& range : core.files)
+      if (range.path.ends_with("/" + core.program)) executable = range.path;
+  std::map<std::int64_t, const Value*> by_id;
+  for (const auto& row : (*answer)["threads"].items()) by_id[row["id"].as_int()] = &row["frames"];
+  for (auto& thread : core.threads) {
+    const auto found = by_id.find(thread.id);
+    if (found == by_id.end()) continue;
+    for (const auto& row : found->second->items()) {
+      CoreFrame frame;
+      frame.address = static_cast<std::uint64_t>(row["address"].as_int());
+      if (row["address"].is_text()) frame.address = to_integer<std::uint64_t>(row["address"].as_text()).value_or(0);
+      frame.module = row["module"].as_text();
+      if (frame.module.empty())
+        if (const auto* range = core.file_at(frame.address)) frame.module = range->path;
+      frame.function = row["function"].as_text();
+      frame.source = row["source"].as_text();
+      frame.owner = owner_of(frame.module, executable);
+      thread.frames.push_back(std::move(frame));
+    }
+  }
+}
+
+}  // namespace ff::binary

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "binary/loader.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "report/style.h"
+
+namespace ff::cli {
+namespace {
+
+struct LibsOptions {
+  std::string target, library_path;
+  bool no_torch = false, trace = false, json = false;
+};
+
+/// Where the loader itself and the prediction differ, in words. Starts the system's loader with --list, nothing else.
+Result<std::vector<std::string>> compare_with_loader(const binary::LoaderView& view, const LibsOptions& options) {
+  constexpr const char* loader = "/lib64/ld-linux-x86-64.so.2";
+  ChildOptions child;
+  child.argv = {loader, "--list", view.program};
+  child.environment = std::vector<std::string>{"PATH=/usr/bin:/bin", "LD_LIBRARY_PATH=" + options.library_path};
+  const ChildResult result = run_child(child);
+  // 1: something is missing; the list is printed all the same.
+  if (!result.exit_status || (*result.exit_status != 0 && *result.exit_status != 1 && result.out.empty()))
+    return fail("the loader did not answer: " + result.describe() + " " + std::string(trim(result.err)), loader);
+  const auto real = [](const std::string& path) {
+    std::error_code error;
+    const auto out = std::filesystem::canonical(path, error);
+    return error ? path : out.string();
+  };
+  std::map<std::string, std::string> predicted;
+  std::set<std::string> predicted_paths;
+  for (const auto& library : view.loaded) {
+    predicted[library.name] = library.real_path;
+    predicted_paths.insert(library.real_path);
+  }
+  std::vector<std::string> differences;
+  for (const auto& [name, path] : binary::parse_loader_list(result.out)) {
+    if (path.empty()) {
+      if (std::ranges::none_of(view.missing, [&](const auto& library) { return library.name == name; })) differences.push_back(fmt::format("the loader finds no {}", name));
+    } else if (!predicted_paths.contains(real(path))) {
+      const auto found = predicted.find(name);
+      differences.push_back(fmt::format("the loader takes {} for {}, predicted was {}", path, name, found == predicted.end() ? "nothing" : found->second));
+    }
+  }
+  return differences;
+}
+
+void print_view(const binary::LoaderView& view, const report::Style& style) {
+  std::cout << style.bold(report::printable(view.program)) << "\n";
+  for (const auto& library : view.loaded) {
+    if (library.by == binary::FoundBy::program) continue;
+    std::string how(binary::found_by_name(library.by));
+    if (!library.through.empty() && library.by != binary::FoundBy::default_directory) how += " " + library.through;
+    std::cout << fmt::format("  {:<32} {}  {}\n", report::printable(std::filesystem::path(library.name).filename().string(), 60), report::printable(library.path), style.dim(report::printable(how)));
+  }
+  if (!view.newest_needed.empty()) {
+    std::vector<std::string> rows;
+    for (const auto* name : {"GLIBC", "GLIBCXX", "CXXABI"}) {
+      const auto needed = view.newest_needed.find(name), had = view.newest_had.find(name);
+      if (needed != view.newest_needed.end())
+        rows.push_back(fmt::format("{} needed {}, had {}", name, needed->second, had == view.newest_had.end() ? "none" : had->second));
+    }
+    std::cout << "\n" << join(rows, "; ") << "\n";
+  }
+  for (const auto& library : view.missing)
+    std::cout << style.red("missing ") << fmt::format("{}, needed by {}\n", report::printable(library.name), report::printable(library.asked_by));
+  for (const auto& problem : view.versions)
+    std::cout << style.red("version ") << fmt::format("{} needs {} of {}; {} has {}\n", report::printable(problem.file), report::printable(problem.version), report::printable(problem.library),
+                                                       report::printable(problem.library_path), problem.best_had.empty() ? "none of that family" : report::printable(problem.best_had) + " at most");
+  for (const auto& duplicate : view.duplicates) std::cout << style.yellow("twice ") << report::printable(duplicate.soname) << ": " << report::printable(join(duplicate.paths, ", "), 1000) << "\n";
+  if (!view.mixed_rocm.empty()) std::cout << style.red("mixed ROCm ") << report::printable(join(view.mixed_rocm, ", "), 1000) << "\n";
+  for (const auto& remark : view.remarks) std::cout << style.dim(report::printable(remark)) << "\n";
+}
+
+int run_libs(const LibsOptions& options) {
+  binary::LoaderOptions loader;
+  loader.library_path = options.library_path;
+  if (!options.no_torch) loader.also = binary::torch_modules(options.target);
+  auto view = binary::resolve(options.target, loader);
+  if (!view) return report_error(view.error());
+  const bool fault = !view->missing.empty() || !view->versions.empty() || !view->mixed_rocm.empty();
+  std::optional<std::vector<std::string>> differences;
+  if (options.trace) {
+    // The loader is asked about the program alone: what a Python opens later is not in its list.
+    auto alone = binary::resolve(options.target, {.library_path = options.library_path, .preload = {}, .also = {}, .root = {}});
+    auto compared = compare_with_loader(*alone, options);
+    if (!compared) return report_error(compared.error());
+    differences = std::move(*compared);
+  }
+  if (options.json) {
+    Value document = binary::loader_to_json(*view);
+    if (differences) document.set("trace", Value::object({{"agrees", differences->empty()}, {"differences", Value::list_of(*differences)}}));
+    print_document(document);
+  } else {
+    const auto style = report::Style::for_stdout();
+    print_view(*view, style);
+    if (differences && differences->empty()) std::cout << style.green("The loader's own list agrees.\n");
+    if (differences)
+      for (const auto& text : *differences) std::cout << style.yellow("differs ") << report::printable(text) << "\n";
+  }
+  return fault ? 1 : 0;
+}
+
+}  // namespace
+
+void add_libs(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<LibsOptions>();
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) options->library_path = path;
+  app.add_option("target", options->target, "A program, a library, or a Python interpreter (then torch's own libraries are included)")->required();
+  app.add_option("--library-path", options->library_path, "Search these directories as LD_LIBRARY_PATH (default: that variable)");
+  app.add_flag("--no-torch", options->no_torch, "For a Python interpreter: only what the interpreter itself needs");
+  app.add_flag("--trace", options->trace, "Ask the system's loader too (ld.so --list: nothing of the target runs) and compare");
+  app.add_flag("--json", options->json, "Print one JSON document (firstfault/libs/1)");
+  app.footer("Exit code 1: a library or a symbol version is missing, or ROCm libraries of two installations are mixed.");
+  app.callback([options, &exit_code] { exit_code = run_libs(*options); });
+}
+
+}  // namespace ff::cli
