@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::array<ExtractorEntry, 9> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
-    {"rows", "dataset.rows. dataset.segments.", extract_rows},
+    {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
     {"model", "file. files. safetensors. policy. normalizer.keys", extract_model},
     {"training", "train.", extract_training},
     {"evaluation", "eval.", extract_evaluation},
-    {"comparison", "compare. actions. gripper. normalizer.passthrough", extract_comparison},
-    {"code", "code.", extract_code},
-    {"session", "pythons[0].packages. dataset.pad. model.", extract_session},
+    {"comparison", "compare. actions. gripper. rate. normalizer.passthrough", extract_comparison},
+    {"code", "code. gripper.", extract_code},
+    {"session", "pythons[0].packages. dataset.pad. checkpoint. model.", extract_session},
 }};
 
 }  // namespace

@@ -6,13 +6,17 @@
 //   code.image_turns             number of lines that turn or flip an image
 //   code.unprocessed_actions     true: predicted actions go to the environment or robot and no postprocessor is named
 //   code.unnormalize_calls       number of lines that un-normalise actions
+//   code.first_action_only       true: of a predicted chunk only element 0 is used
+//   gripper.{hardware_low,hardware_high}   open and closed positions that constants name
+//   gripper.{code_low,code_high}           range that a conversion function of the gripper uses
 //   code.environ_after_import    name of a variable set after the library that reads it was imported
 //
 // Comments and strings in triple quotes are left out.
 
 #include <re2/re2.h>
 
-#include <array>
+#include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
@@ -59,12 +63,15 @@ struct Patterns {
   const RE2 fixed{R"((?:self\.)?(\w*init(?:ial)?_?state_?(?:id|idx|index|number)\w*)\s*(?::\s*int\s*)?=\s*\d+\s*$)"};
   const RE2 turn{R"(\[\s*::-1\s*,\s*::-1|rot90\([^)\n]*2\)|ROTATE_180|flipud\(|fliplr\(|cv2\.flip\(|\.rotate\(180|(?:img|image|frame|pixels|rgb)\w*(?:\[[^\]]*\])?\[::-1\])"};
   const RE2 asks{R"(\.(?:select_action|predict_action|predict_action_chunk|get_action)\()"};
-  const RE2 episodes{R"(^for \w+ in .*(?:episode|trial|rollout|init_state|n_eval|num_eval))"};
+  const RE2 episodes{R"(^for (?:(?:ep|\w*(?:episode|trial|rollout)\w*) in |\w+ in .*(?:episode|trial|rollout|init_state|n_eval|num_eval)))"};
   const RE2 clears{R"((?:policy|agent|model|client|actor)\w*\.reset\w*\(|action_plan\.clear\(|queue\w*\.clear\(|action_plan\s*=\s*|reset_queue)"};
   const RE2 acts{R"((?:env\w*\.step\(|robot\w*\.send_action\(|sim\w*\.step\())"};
   const RE2 post{R"((?i)post_?process|unnormali[sz]e|denormali[sz]e|output_transform|infer\()"};
   const RE2 unnormalise{R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*\w*std\w*\s*\+\s*\w*mean)"};
   const RE2 environ{R"(os\.environ(?:\.setdefault\(|\[)\s*['\"](MUJOCO_GL|PYOPENGL_PLATFORM|MUJOCO_EGL_DEVICE_ID|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|HSA_\w+|PYTORCH_\w+_ALLOC_CONF|MIOPEN_\w+)['\"]\s*(?:\]\s*=|,))"};
+  const RE2 first_action{R"(\w*(?:action_chunk|actions|chunk)\w*\[0\]|\(\s*\w*(?:action_chunk|actions|chunk)\w*\s*,\s*0\s*\))"};
+  const RE2 constant{R"(^(\w*GRIPPER\w*?)_(OPEN|CLOSED?|MIN|MAX)\w*\s*=\s*(-?\d+(?:\.\d+)?)\s*$)"};
+  const RE2 converts{R"(\bmin(?:_val)?\s*=\s*(-?\d+(?:\.\d+)?),\s*max(?:_val)?\s*=\s*(-?\d+(?:\.\d+)?))"};
   const RE2 import{R"(^(?:import|from) (mujoco|dm_control|robosuite|libero|robocasa|robomimic|OpenGL|torch|gymnasium_robotics|gym_aloha|gym_pusht|metaworld|lerobot)\b)"};
 };
 
@@ -118,6 +125,7 @@ void fixed_number(const std::vector<CodeLine>& code, FactSink& sink) {
 void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   const Patterns& p = patterns();
   bool loops = false, clears = false, acts = false, post = false;
+  std::optional<CodeLine> first_only;
   std::optional<CodeLine> asks;
   double unnormalise = 0, turns = 0;
   for (const CodeLine& line : code) {
@@ -128,11 +136,43 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
     if (!asks && finds(line, p.asks) && !line.text.starts_with("def ")) asks = line;
     if (finds(line, p.unnormalise) && !line.text.starts_with("def ")) ++unnormalise;
     if (finds(line, p.turn)) ++turns;
+    if (!first_only && finds(line, p.first_action) && !line.text.starts_with("def ") && !line.text.starts_with("assert")) first_only = line;
   }
+  if (first_only && asks) sink.add("code.first_action_only", true, first_only->number, first_only->text);
   if (turns > 0) sink.number("code.image_turns", turns);
   if (unnormalise > 0) sink.number("code.unnormalize_calls", unnormalise);
   if (asks && loops && !clears) sink.add("code.policy_not_reset", true, asks->number, asks->text);
   if (asks && acts && !post) sink.add("code.unprocessed_actions", true, asks->number, asks->text);
+}
+
+/// Constants of the hand, and the ranges that functions named after the gripper convert between.
+void gripper_ranges(const std::vector<CodeLine>& code, FactSink& sink) {
+  std::map<std::string, double> open;
+  bool in_gripper = false;
+  std::size_t indent = 0;
+  for (const CodeLine& line : code) {
+    std::string name, side;
+    double value = 0, high = 0;
+    if (RE2::PartialMatch(piece(line.text), patterns().constant, &name, &side, &value)) {
+      const auto other = open.find(name);
+      if (other == open.end()) {
+        open[name] = value;
+      } else {
+        sink.number("gripper.hardware_low", std::min(value, other->second), line.number, line.text);
+        sink.number("gripper.hardware_high", std::max(value, other->second), line.number, line.text);
+      }
+    }
+    if (finds(line, patterns().define)) {
+      in_gripper = mentions(line.text, "gripper");
+      indent = line.indent;
+    } else if (line.indent <= indent) {
+      in_gripper = false;
+    }
+    if (in_gripper && mentions(line.text, "unnormalize") && RE2::PartialMatch(piece(line.text), patterns().converts, &value, &high)) {
+      sink.number("gripper.code_low", value, line.number, line.text);
+      sink.number("gripper.code_high", high, line.number, line.text);
+    }
+  }
 }
 
 void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
@@ -156,8 +196,8 @@ void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
 void extract_code(std::string_view text, std::string_view source, Facts& out) {
   const bool calls = text.find(".reset(") != std::string_view::npos || text.find("_action(") != std::string_view::npos || text.find("::-1") != std::string_view::npos ||
                      text.find("os.environ") != std::string_view::npos || text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
-                     text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos || text.find("flip") != std::string_view::npos;
-  const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos || text.find("for ") != std::string_view::npos ||
+                     text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos || text.find("GRIPPER") != std::string_view::npos || text.find("flip") != std::string_view::npos;
+  const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos || text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos ||
                       source.ends_with(".py");
   if (!calls || !python) return;
   const auto code = code_lines(text);
@@ -166,6 +206,7 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
   fixed_number(code, sink);
   policy_use(code, sink);
   environment_order(code, sink);
+  gripper_ranges(code, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -6,7 +6,8 @@
 //   compare.actions_distance largest difference between two printed actions for one observation
 //   normalizer.passthrough   true: the values after a normaliser are those before it
 //   gripper.{low,high}       each range of a gripper command that is named
-//   actions.{printed_max_abs,all_zero,constant}
+//   actions.{printed_max_abs,all_zero,constant,nonfinite,saturated_share}   saturated_share: of values that are exactly 1 or -1
+//   rate.{data_hz,loop_hz}   rates of recording and of the loop that a text names
 
 #include <re2/re2.h>
 
@@ -102,14 +103,20 @@ void vectors(std::string_view text, FactSink& sink) {
     if (actions.size() < 1000) actions.emplace_back(numbers, number);
   });
   if (actions.empty()) return;
-  double largest = 0;
-  bool zero = true, constant = actions.size() >= 3;
+  double largest = 0, saturated = 0, counted = 0;
+  bool zero = true, constant = actions.size() >= 3, nonfinite = false;
   double distance = 0;
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const auto& [numbers, line] = actions[i];
     for (double x : numbers) {
       if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
       if (x != 0) zero = false;
+      nonfinite = nonfinite || !std::isfinite(x);
+    }
+    // The last value is the gripper, which belongs on its bound.
+    for (std::size_t k = 0; k + 1 < numbers.size(); ++k) {
+      ++counted;
+      saturated += std::abs(numbers[k]) == 1 ? 1 : 0;
     }
     if (!nearly_equal(numbers, actions[0].first)) constant = false;
     if (i > 0 && numbers.size() == actions[0].first.size())
@@ -118,6 +125,8 @@ void vectors(std::string_view text, FactSink& sink) {
   }
   sink.number("actions.printed_max_abs", largest, actions[0].second);
   sink.add("actions.all_zero", zero, actions[0].second);
+  sink.add("actions.nonfinite", nonfinite, actions[0].second);
+  if (actions.size() >= 5 && counted > 0) sink.number("actions.saturated_share", saturated / counted, actions[0].second);
   sink.add("actions.constant", constant, actions[0].second);
   if (actions.size() >= 2) sink.number("compare.actions_distance", distance, actions[1].second);
 }
@@ -138,6 +147,24 @@ void gripper(std::string_view text, FactSink& sink) {
   });
 }
 
+/// "recorded at 50 Hz", "the loop runs at 10 Hz": who names which rate.
+void rates(std::string_view text, FactSink& sink) {
+  static const RE2 rate(R"((?i)(\d+(?:\.\d+)?)\s*(?:Hz|fps)\b)");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double hz = 0;
+    if (line.size() > 400 || !RE2::PartialMatch(piece(line), rate, &hz) || hz <= 0) return;
+    // A line that names two rates, or the physics of a simulator, says nothing about the one loop.
+    re2::StringPiece rest = piece(line);
+    int named = 0;
+    while (RE2::FindAndConsume(&rest, rate)) ++named;
+    if (named != 1 || mentions_any(line, {"physics", "simulation step", "game", "monitor", "display", "refresh", "MHz", "GHz"})) return;
+    if (mentions_any(line, {"recorded", "record at", "recording", "dataset", "demonstration", "teleop", "collected", "training data"}))
+      sink.number("rate.data_hz", hz, number, line);
+    else if (mentions_any(line, {"control loop", "loop", "deploy", "inference", "executed", "execution", "evaluation", "policy runs", "robot runs", "env runs", "environment runs", "rollout"}))
+      sink.number("rate.loop_hz", hz, number, line);
+  });
+}
+
 }  // namespace
 
 void extract_comparison(std::string_view text, std::string_view source, Facts& out) {
@@ -147,6 +174,7 @@ void extract_comparison(std::string_view text, std::string_view source, Facts& o
     frames(text, sink);
   if (mentions(text, "action") || mentions(text, "normaliz") || mentions(text, "normalis")) vectors(text, sink);
   if (mentions(text, "gripper")) gripper(text, sink);
+  if (text.find("Hz") != std::string_view::npos || text.find("fps") != std::string_view::npos) rates(text, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -3,7 +3,7 @@
 //   dataset.info.{codebase_version,fps,robot_type,total_episodes,total_frames,total_tasks,last_episode,last_index,
 //                 splits_end,action_dim,state_dim,cameras[i]}
 //   dataset.stats.<feature>.{min,max,mean,std,count}     of features with one value
-//   dataset.stats.<feature>.{dim,zero_std,nonfinite,max_abs,inverted}   of vectors (states, actions)
+//   dataset.stats.<feature>.{dim,zero_std,nonfinite,max_abs,inverted,zero_range,narrow}   of vectors (states, actions)
 //   dataset.stats.{features,nonfinite}                    over all features
 //   dataset.episodes.{count,frames,out_of_order,duplicates,first,last}
 //
@@ -51,8 +51,8 @@ void read_info(const Document& document, FactSink& sink) {
 }
 
 bool is_statistics(const Value& feature) {
-  return feature.is_object() && (feature.find("mean") != nullptr || feature.find("min") != nullptr) &&
-         (feature.find("std") != nullptr || feature.find("max") != nullptr);
+  const auto has = [&](std::string_view low, std::string_view high) { return feature.find(low) != nullptr && feature.find(high) != nullptr; };
+  return feature.is_object() && (has("mean", "std") || has("min", "max") || has("q01", "q99"));
 }
 
 void read_statistics(const Document& document, const Value& features, std::string_view prefix, FactSink& sink) {
@@ -81,6 +81,19 @@ void read_statistics(const Document& document, const Value& features, std::strin
       // Below a millionth the normaliser divides by its epsilon: a constant dimension.
       for (double x : spread) zero += std::abs(x) < 1e-6 ? 1 : 0;
       for (std::size_t i = 0; i < std::min(low.size(), high.size()); ++i) inverted += low[i] > high[i] ? 1 : 0;
+      // The range that a normaliser divides by: of the quantiles when they are there. "narrow": a hundredth of the usual.
+      const auto q_low = flat_numbers(feature["q01"]), q_high = flat_numbers(feature["q99"]);
+      std::vector<double> ranges;
+      const auto& bottom = q_low.empty() ? low : q_low;
+      const auto& top = q_high.empty() ? high : q_high;
+      for (std::size_t i = 0; i < std::min(bottom.size(), top.size()); ++i) ranges.push_back(top[i] - bottom[i]);
+      if (!ranges.empty()) {
+        std::vector<double> sorted = ranges;
+        std::sort(sorted.begin(), sorted.end());
+        const double usual = sorted[sorted.size() / 2];
+        sink.number(base + "zero_range", static_cast<double>(std::count(ranges.begin(), ranges.end(), 0.0)), document.line);
+        sink.number(base + "narrow", static_cast<double>(std::count_if(ranges.begin(), ranges.end(), [&](double r) { return r > 0 && r < 0.01 * usual; })), document.line);
+      }
       sink.number(base + "dim", static_cast<double>(dim), document.line);
       if (!spread.empty()) sink.number(base + "zero_std", zero, document.line);
       sink.number(base + "inverted", inverted, document.line);
@@ -97,7 +110,7 @@ void read_statistics(const Document& document, const Value& features, std::strin
 
 void extract_dataset(std::string_view text, std::string_view source, Facts& out) {
   const bool has_info = text.find("codebase_version") != std::string_view::npos;
-  const bool has_stats = text.find("\"mean\"") != std::string_view::npos || (text.find("\"min\"") != std::string_view::npos && text.find("\"max\"") != std::string_view::npos);
+  const bool has_stats = text.find("\"mean\"") != std::string_view::npos || text.find("\"q01\"") != std::string_view::npos || (text.find("\"min\"") != std::string_view::npos && text.find("\"max\"") != std::string_view::npos);
   const bool has_episodes = text.find("\"episode_index\"") != std::string_view::npos && text.find("\"length\"") != std::string_view::npos;
   if (!has_info && !has_stats && !has_episodes) return;
   FactSink sink(source, out);

@@ -5,13 +5,16 @@
 //   eval.same_weights                    true: one of the lines says that checkpoint, policy or data are the same
 //   eval.other_weights                   true: the better line names another (published, reference) checkpoint
 //   eval.better_with                     a setting that the better line names: "extra_delta_transform=False"
-//   eval.init_states.{episodes,distinct} per-episode lines with an initial-state number
+//   eval.init_states.{episodes,distinct,repeats} per-episode lines with an initial-state number; repeats: episodes for each
+//                                        state in one series whose episode numbers rise
+//   eval.seed_repeats_differ             true: one seed stands beside different results
 //   eval.all_zero                        true: several results and every one is 0
 
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -122,6 +125,13 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
   std::vector<Result> results;
   std::set<std::int64_t> states;
   std::int64_t episodes = 0;
+  // One series of episodes: their numbers rise. The next task begins again.
+  std::set<std::int64_t> series;
+  std::int64_t series_episodes = 0, last_episode = -1;
+  double repeats = 0;
+  std::map<std::int64_t, std::set<std::string>> by_seed;
+  static const RE2 episode_number(R"((?i)\bepisode\s*[:#=]?\s*(\d{1,6}))");
+  static const RE2 seed_number(R"((?i)\bseed\s*[:=]?\s*(\d{1,9}))");
   bool table = false;
   static const RE2 init_state(R"((?i)\binit(?:ial)?_?state(?:_?(?:id|idx|index))?\s*[:= ]\s*(\d{1,6}))");
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
@@ -130,6 +140,16 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
     if (RE2::PartialMatch(piece(line), init_state, &state)) {
       ++episodes;
       states.insert(state);
+      std::int64_t episode = 0;
+      if (RE2::PartialMatch(piece(line), episode_number, &episode)) {
+        if (episode <= last_episode) {
+          series.clear();
+          series_episodes = 0;
+        }
+        last_episode = episode;
+        series.insert(state);
+        repeats = std::max(repeats, static_cast<double>(++series_episodes) / static_cast<double>(series.size()));
+      }
       return;  // an episode, no rate
     }
     const auto parts = words(line);
@@ -144,13 +164,18 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
     }
     if (auto result = result_of(line, table)) {
       result->line = number;
+      std::int64_t seed = 0;
+      if (RE2::PartialMatch(piece(line), seed_number, &seed) && !mentions(line, "current seed"))
+        by_seed[seed].insert(std::to_string(result->rate));
       results.push_back(std::move(*result));
     }
   });
   if (episodes >= 2) {
     sink.number("eval.init_states.episodes", static_cast<double>(episodes));
     sink.number("eval.init_states.distinct", static_cast<double>(states.size()));
+    if (repeats > 0) sink.number("eval.init_states.repeats", repeats);
   }
+  if (std::any_of(by_seed.begin(), by_seed.end(), [](const auto& entry) { return entry.second.size() >= 2; })) sink.add("eval.seed_repeats_differ", true);
   if (!results.empty()) contrast_facts(results, sink);
 }
 

@@ -9,6 +9,7 @@
 //     The episode table of v3.0. `off_grid_frames`: largest distance of from_timestamp * fps from a whole number (sums of
 //     rounded times drift); `length_errors`: (to - from) * fps differs from length by half a frame; `row_errors`:
 //     dataset_from_index and dataset_to_index do not fit length.
+//   dataset.table.{zero_range,max_abs}   of a table with columns min and max, or q01 and q99
 
 #include <algorithm>
 #include <cmath>
@@ -116,6 +117,24 @@ void read_segments(const Table& table, FactSink& sink) {
   }
 }
 
+/// A table of statistics with one dimension a line: columns min and max, or q01 and q99.
+void read_ranges(const Table& table, FactSink& sink) {
+  auto low = table.column("q01"), high = table.column("q99");
+  if (!low || !high) {
+    low = table.column("min");
+    high = table.column("max");
+  }
+  if (!low || !high || table.rows.size() < 2) return;
+  double zero = 0, largest = 0;
+  for (const Table::Row& row : table.rows) {
+    zero += row.values[*low] == row.values[*high] ? 1 : 0;
+    for (double x : {row.values[*low], row.values[*high]})
+      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  }
+  sink.number("dataset.table.zero_range", zero, table.line);
+  sink.number("dataset.table.max_abs", largest, table.line);
+}
+
 }  // namespace
 
 void extract_rows(std::string_view text, std::string_view source, Facts& out) {
@@ -124,6 +143,8 @@ void extract_rows(std::string_view text, std::string_view source, Facts& out) {
     for (const Table& table : number_tables(text, "frame_index")) read_rows(table, sink);
   if (text.find("_timestamp") != std::string_view::npos || text.find("dataset_from_index") != std::string_view::npos)
     for (const Table& table : number_tables(text, "length")) read_segments(table, sink);
+  for (std::string_view mark : {"q99", "max"})
+    for (const Table& table : number_tables(text, mark)) read_ranges(table, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -2,6 +2,7 @@
 //
 //   pythons[0].packages.<name>   of `x.__version__` in a session, `pip show`, and the lists of lerobot-info
 //   dataset.pad.all_frames       true: as many frames are flagged as padding as the dataset has
+//   checkpoint.{has_training_state,last_behind}   of a listing of checkpoints/
 //   model.{embedding_rows,token_id_max,vocab_size}   sizes that a log prints
 
 #include <re2/re2.h>
@@ -84,12 +85,43 @@ void sizes(std::string_view text, FactSink& sink) {
   });
 }
 
+/// `ls` of a checkpoint: training_state beside pretrained_model, and where the link last points.
+void checkpoints(std::string_view text, FactSink& sink) {
+  static const RE2 command(R"((?:^|[$#>]\s*)(?:ls|find|tree)\b.*checkpoints)");
+  static const RE2 link(R"(\blast\s*->\s*(?:\S*/)?(\d{3,9})\b)");
+  static const RE2 step(R"((?:^|\s)(\d{5,9})(?:/|\s|$))");
+  bool listing = false, weights = false, state = false;
+  std::int64_t newest = -1, last = -1, value = 0;
+  std::uint64_t at = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 2000) return;
+    if (RE2::PartialMatch(piece(line), command)) {
+      listing = true;
+      at = number;
+      return;
+    }
+    if (trim(line).starts_with("$ ")) listing = false;
+    if (!listing) return;
+    weights = weights || line.find("pretrained_model") != std::string_view::npos;
+    state = state || line.find("training_state") != std::string_view::npos;
+    if (RE2::PartialMatch(piece(line), link, &value)) {
+      last = value;
+      return;
+    }
+    re2::StringPiece rest = piece(line);
+    while (RE2::FindAndConsume(&rest, step, &value)) newest = std::max(newest, value);
+  });
+  if (weights) sink.add("checkpoint.has_training_state", state, at);
+  if (last >= 0 && newest >= 0) sink.add("checkpoint.last_behind", last < newest, at);
+}
+
 }  // namespace
 
 void extract_session(std::string_view text, std::string_view source, Facts& out) {
   FactSink sink(source, out);
   if (text.find("__version__") != std::string_view::npos || text.find("version:") != std::string_view::npos || text.find("Version:") != std::string_view::npos)
     versions(text, sink);
+  if (text.find("checkpoints") != std::string_view::npos) checkpoints(text, sink);
   if (text.find("_is_pad") != std::string_view::npos) padding(text, sink);
   if (text.find("Embedding(") != std::string_view::npos || text.find("vocab_size") != std::string_view::npos || mentions(text, "token id")) sizes(text, sink);
 }

@@ -6,6 +6,7 @@
 //   train.grad.{nonfinite,zero_run,repeat_run,spike}               spike: largest over the median of the 20 before
 //   train.lr.{first,last,max,zero_records}
 //   train.{step_falls,mem_slope,data_share,slowest_step}
+//   train.{gap_s,gap_ratio}   longest time between two dated records, and over the median
 //     step_falls: the step goes back by more than rounding; mem_slope: growth of the printed memory per record over its
 //     level when it grows all the time; data_share: median share of loading time; slowest_step: longest step over median.
 
@@ -28,6 +29,7 @@ re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
 
 struct Record {
   std::uint64_t line = 0;
+  std::optional<double> clock;  ///< seconds, from the line's date
   std::optional<double> step, loss, grad, lr, memory, data_s, update_s;
 };
 
@@ -61,6 +63,18 @@ void take(Record& record, std::string_view key, std::optional<double> value) {
   if (name == "updt_s" || name == "time" || name == "steptime") record.update_s = value;
 }
 
+/// Seconds of "2026-01-22 09:04:58" on a clock that only serves for differences.
+std::optional<double> clock_of(std::string_view line) {
+  static const RE2 date(R"((\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2}):(\d{2}))");
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+  if (!RE2::PartialMatch(piece(line), date, &year, &month, &day, &hour, &minute, &second)) return std::nullopt;
+  if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
+  // Days since 1970 by the proleptic Gregorian calendar, months counted from March.
+  const int y = month <= 2 ? year - 1 : year, m = month <= 2 ? month + 9 : month - 3;
+  const double days = 365.0 * y + std::floor(y / 4.0) - std::floor(y / 100.0) + std::floor(y / 400.0) + std::floor((153.0 * m + 2) / 5) + day;
+  return ((days * 24 + hour) * 60 + minute) * 60 + second;
+}
+
 std::vector<Record> records_of(std::string_view text) {
   // A key, a separator, a value. The keys are few, so that prose does not become a record.
   static const RE2 pair(
@@ -71,12 +85,14 @@ std::vector<Record> records_of(std::string_view text) {
     if (!mentions(line, "loss")) return;
     // Progress bars and records may stand on one line: each "step:" begins a record.
     std::size_t begin = 0;
+    const auto clock = clock_of(line);
     while (begin < line.size()) {
       std::size_t end = line.find("step:", begin + 5);
       if (end == std::string_view::npos) end = line.size();
       std::string_view part = line.substr(begin, end - begin);
       Record record;
       record.line = number;
+      record.clock = clock;
       re2::StringPiece rest = piece(part);
       std::string key, value;
       while (RE2::FindAndConsume(&rest, pair, &key, &value)) take(record, key, metric(value));
@@ -204,6 +220,25 @@ void rate_facts(const std::vector<Record>& records, FactSink& sink) {
   }
 }
 
+void gap_facts(const std::vector<Record>& records, FactSink& sink) {
+  std::vector<double> gaps;
+  double longest = 0;
+  std::uint64_t line = 0;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    if (!records[i].clock || !records[i - 1].clock || *records[i].clock < *records[i - 1].clock) continue;
+    if (records[i].step && records[i - 1].step && *records[i].step < *records[i - 1].step) continue;  // another run
+    const double gap = *records[i].clock - *records[i - 1].clock;
+    gaps.push_back(gap);
+    if (gap > longest) {
+      longest = gap;
+      line = records[i].line;
+    }
+  }
+  if (gaps.size() < 5 || median(gaps) <= 0) return;
+  sink.number("train.gap_s", longest, line);
+  sink.number("train.gap_ratio", longest / median(gaps), line);
+}
+
 void step_facts(const std::vector<Record>& records, FactSink& sink) {
   std::optional<double> first, last;
   double falls = 0;
@@ -234,6 +269,7 @@ void extract_training(std::string_view text, std::string_view source, Facts& out
   FactSink sink(source, out);
   sink.number("train.records", static_cast<double>(records.size()));
   step_facts(records, sink);
+  gap_facts(records, sink);
   loss_facts(records, sink);
   gradient_facts(records, sink);
   rate_facts(records, sink);

@@ -217,6 +217,62 @@ TEST(ExtractCode, NamesVariablesThatAreSetTooLate) {
   EXPECT_FALSE(has(facts_of("import os\nos.environ['MUJOCO_GL'] = 'egl'\nimport mujoco\n", "a.py"), "code.environ_after_import"));
 }
 
+TEST(ExtractDataset, FindsDimensionsThatHardlyMove) {
+  const auto f = facts_of(R"({"norm_stats": {"actions": {"q01": [-1.2, -2.1, 1.5707, 0.0], "q99": [0.7, 1.4, 1.5716, 0.0]}}})");
+  EXPECT_EQ(value(f, "norm_stats.actions.narrow"), "1");
+  EXPECT_EQ(value(f, "norm_stats.actions.zero_range"), "1");
+}
+
+TEST(ExtractRows, ReadsAPrintedTableOfRanges) {
+  const auto f = facts_of("dim   q01       q99       delta\n0    -0.8123    0.9034    1.7157\n1     0.0000    0.0000    0.0000\n");
+  EXPECT_EQ(value(f, "dataset.table.zero_range"), "1");
+}
+
+TEST(ExtractTraining, MeasuresTheLongestPause) {
+  std::string log;
+  for (int i = 0; i < 8; ++i) log += "INFO 2026-01-22 09:0" + std::to_string(i) + ":00 step:" + std::to_string(200 + 200 * i) + " loss:0.5 grdn:1.0\n";
+  EXPECT_EQ(value(facts_of(log), "train.gap_ratio"), "1");
+  log += "INFO 2026-01-22 10:37:00 step:2K loss:0.5 grdn:1.0\n";
+  EXPECT_EQ(value(facts_of(log), "train.gap_s"), "5400");
+}
+
+TEST(ExtractEvaluation, CountsRepeatedInitialStatesWithinOneSeries) {
+  std::string cycling, tasks;
+  for (int i = 0; i < 8; ++i) cycling += "episode " + std::to_string(i) + " init_state_id " + std::to_string(i % 2) + " success 1\n";
+  for (int task = 0; task < 4; ++task)
+    for (int i = 0; i < 3; ++i) tasks += "episode " + std::to_string(i) + " init_state_id " + std::to_string(i) + " success 1\n";
+  EXPECT_EQ(value(facts_of(cycling), "eval.init_states.repeats"), "4");
+  EXPECT_EQ(value(facts_of(tasks), "eval.init_states.repeats"), "1") << "each task begins again with its first state";
+}
+
+TEST(ExtractEvaluation, SeesOneSeedWithTwoResults) {
+  EXPECT_EQ(value(facts_of("seed 7 success 7/10\nseed 7 success 4/10\n"), "eval.seed_repeats_differ"), "yes");
+  EXPECT_FALSE(has(facts_of("seed 7 success 7/10\nseed 8 success 4/10\n"), "eval.seed_repeats_differ"));
+}
+
+TEST(ExtractCode, SeesThatOnlyTheFirstActionOfAChunkIsUsed) {
+  EXPECT_EQ(value(facts_of("def step(obs):\n    chunk = policy.get_action(obs)\n    env.step(chunk[0])\n", "a.py"), "code.first_action_only"), "yes");
+  EXPECT_FALSE(has(facts_of("def step(obs):\n    chunk = policy.get_action(obs)\n    for a in chunk:\n        env.step(a)\n", "a.py"), "code.first_action_only"));
+}
+
+TEST(ExtractCode, ReadsTheRangesOfAGripper) {
+  const auto f = facts_of("GRIPPER_JOINT_OPEN = 2.487\nGRIPPER_JOINT_CLOSE = 1.5\ndef _gripper_from_angular(v):\n    return _unnormalize(v, min_val=0.4, max_val=1.5)\n", "a.py");
+  EXPECT_EQ(value(f, "gripper.hardware_high"), "2.487");
+  EXPECT_EQ(value(f, "gripper.code_low"), "0.4");
+}
+
+TEST(ExtractComparison, KeepsTheRateOfTheDataFromThatOfTheLoop) {
+  const auto f = facts_of("demonstrations recorded at 50 Hz\nthe control loop runs at 10 Hz\nphysics at 250 Hz\n");
+  EXPECT_EQ(value(f, "rate.data_hz"), "50");
+  EXPECT_EQ(value(f, "rate.loop_hz"), "10");
+}
+
+TEST(ExtractSession, SeesACheckpointWithoutTrainingState) {
+  const auto f = facts_of("$ ls out/checkpoints out/checkpoints/020000\nout/checkpoints:\n010000  020000  last -> 010000\nout/checkpoints/020000:\npretrained_model\n");
+  EXPECT_EQ(value(f, "checkpoint.has_training_state"), "no");
+  EXPECT_EQ(value(facts_of("$ ls -l checkpoints\n020000\nlast -> 010000\n"), "checkpoint.last_behind"), "yes");
+}
+
 TEST(ExtractSession, ReadsVersionsAndPadding) {
   const auto f = facts_of(">>> import lerobot; lerobot.__version__\n'0.4.3'\n>>> len(ds)\n118\n>>> sum(bool(ds[i][\"x_is_pad\"].all()) for i in range(len(ds)))\n118\n");
   EXPECT_EQ(value(f, "pythons[0].packages.lerobot"), "0.4.3");
