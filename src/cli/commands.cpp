@@ -9,6 +9,7 @@ void add_check(CLI::App&, int&);
 void add_code(CLI::App&, int&);
 void add_libs(CLI::App&, int&);
 void add_core(CLI::App&, int&);
+void add_hang(CLI::App&, int&);
 void add_explain(CLI::App&, int&);
 void add_diff(CLI::App&, int&);
 void add_data(CLI::App&, int&);
@@ -24,6 +25,7 @@ std::span<const Command> commands() {
       Command{"code", "Which GPUs is this library, wheel or environment built for?", &add_code},
       Command{"libs", "What would the loader load, from where, and what is missing?", &add_libs},
       Command{"core", "What did this process die of?", &add_core},
+      Command{"hang", "Why does this process no longer move?", &add_hang},
       Command{"explain", "Name the cause behind logs, tracebacks, outputs and captures", &add_explain},
       Command{"diff", "What differs between two captures: packages, variables, driver, hardware, files, kernel arguments, access", &add_diff},
       Command{"data", "Check a LeRobot dataset", &add_data},
