@@ -176,18 +176,17 @@ void gripper_ranges(const std::vector<CodeLine>& code, FactSink& sink) {
 }
 
 void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
-  bool graphics = false, compute = false;
+  // The runtime's own variables are read when the device is first used, so an import before them does no harm.
+  bool graphics = false;
   for (const CodeLine& line : code) {
     std::string name;
     if (line.indent == 0 && RE2::PartialMatch(piece(line.text), patterns().import, &name)) {
-      if (name == "torch" || name == "lerobot")
-        compute = true;
-      if (name != "torch") graphics = graphics || name != "lerobot";
+      graphics = graphics || (name != "torch" && name != "lerobot");
       continue;
     }
     if (!RE2::PartialMatch(piece(line.text), patterns().environ, &name)) continue;
     const bool gl = name.starts_with("MUJOCO") || name.starts_with("PYOPENGL");
-    if (gl ? graphics : compute) sink.add("code.environ_after_import", name, line.number, line.text);
+    if (gl && graphics) sink.add("code.environ_after_import", name, line.number, line.text);
   }
 }
 
