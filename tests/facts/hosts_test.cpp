@@ -316,7 +316,7 @@ TEST(Hosts, WslAndGuestsAreRecognised) {
   const Machine guest = read("rx7900xtx", R"(== probe host
 {"hostname": "vm", "logical_cpus": 4, "hypervisor": "KVMKVMKVM"}
 )");
-  EXPECT_EQ(guest.host.virtualisation.value, "KVMKVMKVM");
+  EXPECT_EQ(guest.host.virtualisation.value, "kvm");
   EXPECT_FALSE(guest.gpus[0].virtual_function) << "in a guest the GPU may be a virtual function: unknown";
   const Machine metal = read("rx7900xtx", "== remove-probe host\n== value /sys/class/dmi/id/sys_vendor Microsoft Corporation\n== value /sys/class/dmi/id/product_name Surface Laptop\n");
   EXPECT_FALSE(metal.host.virtualisation);
