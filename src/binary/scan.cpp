@@ -16,8 +16,8 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "binary/names.h"
-#include "binary/zip.h"
 #include "elf/bytes.h"
+#include "elf/zip.h"
 
 namespace ff::binary {
 namespace {
@@ -142,7 +142,7 @@ struct Task {
   std::string path;
   bool named = false;              ///< the user gave it
   const MappedFile* archive = nullptr;
-  ZipMember member;
+  elf::ZipMember member;
 };
 
 class Scanner {
@@ -216,7 +216,7 @@ class Scanner {
       return;
     }
     archives_.push_back(std::make_unique<MappedFile>(std::move(*file)));
-    const auto members = read_zip_directory(archives_.back()->bytes());
+    const auto members = elf::read_zip_directory(archives_.back()->bytes());
     if (!members) {
       Error error = members.error();
       error.where = path;
@@ -239,7 +239,7 @@ class Scanner {
       return result;
     }
     if (task.archive != nullptr) {
-      auto content = open_zip_member(task.archive->bytes(), task.member);
+      auto content = elf::open_zip_member(task.archive->bytes(), task.member);
       if (!content) result.error = content.error();
       else add(result, task, content->bytes(), std::move(by_name));
       return result;

@@ -13,6 +13,7 @@ void add_hang(CLI::App&, int&);
 void add_explain(CLI::App&, int&);
 void add_diff(CLI::App&, int&);
 void add_data(CLI::App&, int&);
+void add_model(CLI::App&, int&);
 void add_docs(CLI::App&, int&);
 void add_runs(CLI::App&, int&);
 void add_show(CLI::App&, int&);
@@ -29,6 +30,7 @@ std::span<const Command> commands() {
       Command{"explain", "Name the cause behind logs, tracebacks, outputs and captures", &add_explain},
       Command{"diff", "What differs between two captures: packages, variables, driver, hardware, files, kernel arguments, access", &add_diff},
       Command{"data", "Check a LeRobot dataset", &add_data},
+      Command{"model", "Check a model: weights, checkpoint or LeRobot policy", &add_model},
       Command{"runs", "List the runs", &add_runs},
       Command{"show", "Print the result of a run again", &add_show},
       Command{"docs", "Print a generated reference page", &add_docs},

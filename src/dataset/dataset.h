@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/impostor.h"
 #include "base/value.h"
 #include "dataset/parquet.h"
 
@@ -88,13 +89,7 @@ struct Dataset {
   [[nodiscard]] std::vector<const Feature*> cameras() const;
 };
 
-/// Why a file's content is not what its name says: "a Git LFS pointer (4.2 MiB are elsewhere)", "an HTML page", "empty".
-/// Nothing when the beginning looks right. `pointer_size` is set for an LFS pointer.
-struct Impostor {
-  enum class Kind { lfs_pointer, html, empty, truncated, foreign } kind;
-  std::string what;
-  std::int64_t pointer_size = -1;
-};
+/// What a metadata, data or video file really is when its content is not what its name says.
 /// `head` are the first bytes (up to 512), `tail` the last ones (up to 12) of a file of `size_bytes`.
 std::optional<Impostor> impostor(std::string_view path, std::string_view head, std::string_view tail, std::uint64_t size_bytes);
 

@@ -122,16 +122,7 @@ Result<Dataset> parse_info(std::string_view json, const std::string& where) {
 }
 
 std::optional<Impostor> impostor(std::string_view path, std::string_view head, std::string_view tail, std::uint64_t size_bytes) {
-  if (size_bytes == 0) return Impostor{Impostor::Kind::empty, "an empty file", -1};
-  if (head.starts_with("version https://git-lfs.github.com/spec/")) {
-    std::int64_t size = -1;
-    for (const auto line : lines(head))
-      if (line.starts_with("size ")) size = to_integer(line.substr(5)).value_or(-1);
-    return Impostor{Impostor::Kind::lfs_pointer,
-                    "a Git LFS pointer, not the data" + (size >= 0 ? " (" + human_bytes(static_cast<std::uint64_t>(size)) + " were not downloaded)" : std::string()), size};
-  }
-  const std::string start = lower(trim(head.substr(0, 64)));
-  if (start.starts_with("<!doctype html") || start.starts_with("<html")) return Impostor{Impostor::Kind::html, "an HTML page (a failed download)", -1};
+  if (auto common = common_impostor(head, size_bytes)) return common;
   if (path.ends_with(".parquet")) {
     if (!head.starts_with("PAR1")) {
       if (head.starts_with("PARE")) return Impostor{Impostor::Kind::foreign, "an encrypted Parquet file", -1};

@@ -3,6 +3,7 @@
 #include "dataset/checks.h"
 #include "device/checks.h"
 #include "ladder/ladder.h"
+#include "model/checks.h"
 
 namespace ff::ladder {
 namespace {
@@ -32,7 +33,7 @@ std::span<const RungEntry> rungs() {
       {Rung::device, &device::checks, &device_input},
       {Rung::compute, &none, &compute_input},
       {Rung::dataset, &dataset::checks, &dataset_input},
-      {Rung::model, &none, &model_input},
+      {Rung::model, &model::checks, &model_input},
       {Rung::step, &none, &workload_input},
       {Rung::resume, &none, &workload_input},
       {Rung::episode, &none, &workload_input},

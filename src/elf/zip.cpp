@@ -1,4 +1,4 @@
-#include "binary/zip.h"
+#include "elf/zip.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace ff::binary {
+namespace ff::elf {
 namespace {
 
 constexpr std::string_view end_magic("PK\5\6", 4), end64_magic("PK\6\6", 4), locator64_magic("PK\6\7", 4), entry_magic("PK\1\2", 4), local_magic("PK\3\4", 4);
@@ -22,11 +22,11 @@ struct Directory {
 };
 
 /// The end record stands in the last 64 KiB, behind it only the archive's comment.
-Result<Directory> find_directory(elf::Bytes archive) {
+Result<Directory> find_directory(Bytes archive) {
   const std::uint64_t tail_size = std::min<std::uint64_t>(archive.size(), 65535 + end_size);
   const auto tail = archive.sub(archive.size() - tail_size, tail_size);
   const auto at = tail->view().rfind(end_magic);
-  if (at == std::string_view::npos) return fail("no zip archive: it has no end record", {}, "the file is cut short or no wheel: fetch it again");
+  if (at == std::string_view::npos) return fail("no zip archive: it has no end record", {}, "the file is cut short or no zip archive: fetch it again");
   const auto record = tail->sub(at, end_size);
   if (!record) return fail("a zip archive cut short in its end record");
   Directory out{.offset = *record->number<std::uint32_t>(16), .size = *record->number<std::uint32_t>(12), .entries = *record->number<std::uint16_t>(10)};
@@ -43,7 +43,7 @@ Result<Directory> find_directory(elf::Bytes archive) {
 }
 
 /// Values that do not fit 32 bits stand in extra field 1, in this order, only those that are needed.
-void read_extension(elf::Bytes extra, ZipMember& member) {
+void read_extension(Bytes extra, ZipMember& member) {
   std::uint64_t at = 0;
   while (const auto head = extra.sub(at, 4)) {
     const auto id = *head->number<std::uint16_t>(0), size = *head->number<std::uint16_t>(2);
@@ -114,7 +114,7 @@ Result<void> inflate_to(int descriptor, std::string_view input, std::uint64_t si
 
 }  // namespace
 
-Result<std::vector<ZipMember>> read_zip_directory(elf::Bytes archive) {
+Result<std::vector<ZipMember>> read_zip_directory(Bytes archive) {
   const auto directory = find_directory(archive);
   if (!directory) return std::unexpected(directory.error());
   const auto table = archive.sub(directory->offset, directory->size);
@@ -128,7 +128,7 @@ Result<std::vector<ZipMember>> read_zip_directory(elf::Bytes archive) {
     const std::uint64_t name_size = *row->number<std::uint16_t>(28), extra_size = *row->number<std::uint16_t>(30), comment_size = *row->number<std::uint16_t>(32);
     const auto name = table->sub(at + entry_size, name_size), extra = table->sub(at + entry_size + name_size, extra_size);
     if (!name || !extra) return fail(fmt::format("a zip archive whose directory is cut short at member {} of {}", i, directory->entries));
-    ZipMember member{.name = name->view(), .method = *row->number<std::uint16_t>(10), .compressed_size = *row->number<std::uint32_t>(20),
+    ZipMember member{.name = name->view(), .method = *row->number<std::uint16_t>(10), .crc32 = *row->number<std::uint32_t>(16), .compressed_size = *row->number<std::uint32_t>(20),
                      .size = *row->number<std::uint32_t>(24), .header_offset = *row->number<std::uint32_t>(42)};
     read_extension(*extra, member);
     members.push_back(member);
@@ -137,7 +137,7 @@ Result<std::vector<ZipMember>> read_zip_directory(elf::Bytes archive) {
   return members;
 }
 
-Result<ZipContent> open_zip_member(elf::Bytes archive, const ZipMember& member) {
+Result<ZipContent> open_zip_member(Bytes archive, const ZipMember& member) {
   const std::string where(member.name);
   const auto local = archive.sub(member.header_offset, local_size);
   if (!local || !local->starts_with(local_magic)) return fail("its header lies elsewhere than the directory says", where);
@@ -167,4 +167,4 @@ Result<ZipContent> open_zip_member(elf::Bytes archive, const ZipMember& member) 
   return out;
 }
 
-}  // namespace ff::binary
+}  // namespace ff::elf

@@ -1,0 +1,167 @@
+#include "model/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/survey.h"
+
+namespace ff::model {
+namespace {
+
+/// What the checks of one climb share.
+struct Shared {
+  Result<std::shared_ptr<const Survey>> survey;
+};
+
+std::shared_ptr<const Shared> shared(const CheckContext& context) {
+  const auto make = [&] { return std::make_shared<Shared>(Shared{survey(context.inputs.policy, context.inputs.dataset)}); };
+  if (context.scratch == nullptr) return make();
+  auto& slot = (*context.scratch)["model"];
+  if (slot == nullptr) slot = make();
+  return std::static_pointer_cast<const Shared>(slot);
+}
+
+using Good = CheckResult (*)(const Survey&, const CheckInputs&);
+
+/// The findings of one check as its result: the first fault speaks, the others are evidence.
+CheckResult collect(const CheckContext& context, std::string_view id, Good good) {
+  const auto all = shared(context);
+  if (!all->survey) return CheckResult::skip("there is no model");
+  const Survey& s = **all->survey;
+  std::size_t count = 0;
+  const Finding* first = nullptr;
+  for (const auto& f : s.findings) {
+    if (f.check != id) continue;
+    ++count;
+    if (first == nullptr || (f.fails && !first->fails)) first = &f;
+  }
+  if (first == nullptr) return good(s, context.inputs);
+  CheckResult result = first->fails ? CheckResult::fail(first->cause, first->summary, first->measured) : CheckResult::warn(first->cause, first->summary, first->measured);
+  if (count > 1) result.summary += fmt::format(" (and {} more)", count - 1);
+  for (const auto& f : s.findings) {
+    if (f.check != id || result.evidence.size() >= 30) continue;
+    if (f.fails && std::find(result.causes.begin(), result.causes.end(), f.cause) == result.causes.end()) result.causes.push_back(f.cause);
+    result.evidence.push_back({f.file.empty() ? s.root : f.file, 0, f.text.empty() || &f != first ? f.summary : f.text});
+  }
+  result.measured.set("findings", static_cast<unsigned long>(count));
+  return result;
+}
+
+CheckResult present(const CheckContext& context) {
+  const auto all = shared(context);
+  if (!all->survey) {
+    const Error& e = all->survey.error();
+    auto result = CheckResult::fail("model.config-missing", e.to_string());
+    result.evidence.push_back({e.where, 0, e.what});
+    return result;
+  }
+  const Survey& s = **all->survey;
+  const std::string kind = !s.is_directory ? std::string("model file")
+                           : s.is_lerobot  ? fmt::format("LeRobot policy \"{}\"", s.config["type"].as_text())
+                           : s.config["model_type"].is_text() ? fmt::format("model \"{}\"", s.config["model_type"].as_text())
+                                                              : std::string("model directory");
+  return CheckResult::pass(fmt::format("{}: {} files, {} tensors, {}", kind, s.files.size(), s.tensors, human_bytes(s.value_bytes)),
+                           Value::object({{"root", s.root}, {"files", s.files.size()}, {"tensors", s.tensors}, {"value_bytes", s.value_bytes}}));
+}
+
+/// What a finite model's values are like.
+CheckResult finite(const Survey& s, const CheckInputs&) {
+  std::uint64_t values = 0, over = 0, zero_count = 0, equal_count = 0;
+  double largest = 0;
+  std::string largest_name;
+  Value zeros = Value::list(), overs = Value::list();
+  constexpr std::size_t shown = 20;
+  for (const auto& f : s.files)
+    for (std::size_t i = 0; i < f.values.size(); ++i) {
+      const auto& v = f.values[i];
+      const std::string name = f.safetensors ? f.safetensors->tensors[i].name : f.torch->storages[i].tensor.empty() ? "storage " + f.torch->storages[i].key : f.torch->storages[i].tensor;
+      if (!v.any_finite) continue;
+      values += v.elements;
+      if (f.role != Role::weights) continue;
+      if (v.absmax() > largest) {
+        largest = v.absmax();
+        largest_name = name;
+      }
+      if (v.over_f16 > 0) {
+        over += v.over_f16;
+        if (overs.items().size() < shown) overs.push(Value(name));
+      }
+      if (v.all_zero()) {
+        ++zero_count;
+        if (zeros.items().size() < shown) zeros.push(Value(name));
+      } else if (v.all_equal) {
+        ++equal_count;
+      }
+    }
+  std::string summary = fmt::format("no NaN or Inf in {} floating-point values", values);
+  if (!largest_name.empty()) summary += fmt::format("; largest magnitude {:.4g} in \"{}\"", largest, largest_name);
+  if (over > 0) summary += fmt::format("; {} values become infinite in FP16", over);
+  if (zero_count > 0) summary += fmt::format("; {} tensor{} all zero", zero_count, zero_count == 1 ? " is" : "s are");
+  return CheckResult::pass(std::move(summary), Value::object({{"values", values}, {"absmax", largest}, {"absmax_tensor", largest_name}, {"over_f16", over}, {"over_f16_tensors", std::move(overs)},
+                                                              {"all_zero", zero_count}, {"all_zero_tensors", std::move(zeros)}, {"all_equal", equal_count}}));
+}
+
+CheckResult pickles(const Survey& s, const CheckInputs&) {
+  std::size_t files = 0;
+  for (const auto& f : s.files) files += f.torch ? 1 : 0;
+  if (files == 0) return CheckResult::skip("no PyTorch file: safetensors hold no code");
+  std::string formats;
+  for (const auto& f : s.files)
+    if (f.torch && f.torch->format != TorchFormat::zip) formats = fmt::format("; {} is a {}", f.name, torch_format_name(f.torch->format));
+  return CheckResult::pass(fmt::format("{} PyTorch file{} rebuild tensors and nothing else{}", files, files == 1 ? "" : "s", formats));
+}
+
+Check make(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, Good good) {
+  std::vector<std::string_view> needs{"model.present"};
+  // What depends on the tensors of all files is not judged when some are not there.
+  if (id != "model.files-whole" && id != "model.config" && id != "model.pickle-safe") needs.emplace_back("model.files-whole");
+  if (id == "model.normalization" || id == "model.features") {
+    needs.emplace_back("model.header");
+    needs.emplace_back("model.config");
+  }
+  return {id, Rung::model, question, how, std::move(causes), std::move(needs), [id, good](const CheckContext& context) { return collect(context, id, good); }};
+}
+
+std::vector<Check> table() {
+  return {
+      {"model.present", Rung::model, "Is there a model?",
+       "Opens a model file, a Hugging Face or LeRobot directory, a checkpoint (its pretrained_model/) or a run (its newest checkpoint).", {"model.config-missing"}, {}, &present},
+      make("model.files-whole", "Is each file what its name says, and complete?", "Compares each file's size with what its header or zip directory calls for: truncated and empty files, Git LFS pointers, error pages, changed bytes in PyTorch zips.",
+           {"model.truncated", "model.lfs-pointer", "model.header-invalid"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(fmt::format("{} files are complete", s.files.size())); }),
+      make("model.header", "Do the headers describe valid files?", "Every rule of the safetensors format: header length, JSON, types, shapes, sizes, offsets without overlap or hole; of PyTorch files the zip members, checksums and storages. Says at which byte the first violation stands.",
+           {"model.header-invalid", "model.dtype-unsupported"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(fmt::format("{} tensors lie where the headers say", s.tensors)); }),
+      make("model.shards", "Do the shards and their index agree?", "Every shard that the index names is there, each tensor is in its shard and in no other, and the sizes add up. Skipped for a model in one file.",
+           {"model.truncated", "model.key-mismatch", "model.config-missing", "model.header-invalid"},
+           [](const Survey& s, const CheckInputs&) {
+             return s.has("model.safetensors.index.json") || s.has("pytorch_model.bin.index.json") ? CheckResult::pass("every tensor is in the shard that the index gives it") : CheckResult::skip("the model is not sharded");
+           }),
+      make("model.finite", "Are all weights finite?", "Looks at every floating-point value of every tensor, also of the optimiser's: NaN and Inf with count and first position. Masks of minus infinity are no fault; normalisation statistics are judged by model.normalization.",
+           {"model.nonfinite"}, &finite),
+      make("model.pickle-safe", "Can the PyTorch files be loaded without running code?", "Follows the pickle instructions as data, never executed, and compares every class and function that they name with the list that torch.load(weights_only=True) takes.",
+           {"model.unsafe-pickle"}, &pickles),
+      make("model.config", "Is the configuration there?", "A directory needs config.json (or adapter_config.json, model_index.json) and weights beside it.", {"model.config-missing"},
+           [](const Survey& s, const CheckInputs&) { return s.is_directory ? CheckResult::pass("configuration and weights are there") : CheckResult::skip("a single file has no configuration"); }),
+      make("model.normalization", "Are the normalisation statistics there?",
+           "For LeRobot policies: each feature whose mode is not IDENTITY has its statistics, in the processor files (from 0.4) or in the weights (before); finite, of the right width, and, with --dataset, those of the dataset.",
+           {"model.normalization-missing", "model.shape-mismatch"},
+           [](const Survey& s, const CheckInputs&) { return s.is_lerobot ? CheckResult::pass("every normalised feature has its statistics") : CheckResult::skip("no LeRobot policy"); }),
+      make("model.features", "Do the policy's features fit its weights and the dataset?", "Compares config.json's input and output features with the weights' action head (ACT) and, with --dataset, with the dataset's meta/info.json: names, cameras, widths.",
+           {"model.shape-mismatch", "model.key-mismatch"},
+           [](const Survey& s, const CheckInputs& inputs) {
+             if (!s.is_lerobot) return CheckResult::skip("no LeRobot policy");
+             if (inputs.dataset.empty() && s.config["type"].as_text() != "act") return CheckResult::skip("no --dataset to compare with");
+             return CheckResult::pass(inputs.dataset.empty() ? "the weights have the configuration's action dimensions and chunk length" : "policy and dataset have the same features");
+           }),
+  };
+}
+
+}  // namespace
+
+std::span<const Check> checks() {
+  static const std::vector<Check> all = table();
+  return all;
+}
+
+}  // namespace ff::model
