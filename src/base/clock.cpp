@@ -4,9 +4,7 @@
 
 namespace ff {
 
-std::int64_t milliseconds_since(Monotonic start) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(monotonic_now() - start).count();
-}
+std::int64_t milliseconds_since(Monotonic start) { return std::chrono::duration_cast<std::chrono::milliseconds>(monotonic_now() - start).count(); }
 
 std::string utc_text(std::chrono::system_clock::time_point when) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(when);

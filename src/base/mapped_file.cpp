@@ -11,7 +11,7 @@
 namespace ff {
 
 Result<MappedFile> MappedFile::from_descriptor(int descriptor, const std::string& name) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0) return fail("cannot be examined: " + errno_text(errno), name);
   if (S_ISDIR(status.st_mode)) return fail("is a directory, a file is needed", name);
   if (!S_ISREG(status.st_mode)) return fail("is no regular file", name, "copy its content into a file first");
@@ -31,8 +31,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+MappedFile::MappedFile(MappedFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   if (this != &other) {

@@ -13,7 +13,9 @@ namespace ff {
 std::string ChildResult::describe() const {
   if (start_errno == ENOENT) return "not installed";
   if (start_errno != 0) return "cannot be started: " + errno_text(start_errno);
-  if (timed_out) return fmt::format("did not answer within {:.1f} s{}", static_cast<double>(duration.count()) / 1000.0, abandoned ? " and could not be killed" : "");
+  if (timed_out)
+    return fmt::format("did not answer within {:.1f} s{}", static_cast<double>(duration.count()) / 1000.0,
+                       abandoned ? " and could not be killed" : "");
   if (signal) {
     const char* name = ::sigabbrev_np(*signal);
     return name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", *signal);

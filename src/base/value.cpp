@@ -90,11 +90,16 @@ Value& Value::push(Value value) {
 
 std::string Value::to_string() const {
   switch (kind()) {
-    case Kind::null: return "unknown";
-    case Kind::boolean: return as_bool() ? "yes" : "no";
-    case Kind::integer: return std::to_string(as_int());
-    case Kind::real: return fmt::format("{:.6g}", as_real());
-    case Kind::text: return std::string(as_text());
+    case Kind::null:
+      return "unknown";
+    case Kind::boolean:
+      return as_bool() ? "yes" : "no";
+    case Kind::integer:
+      return std::to_string(as_int());
+    case Kind::real:
+      return fmt::format("{:.6g}", as_real());
+    case Kind::text:
+      return std::string(as_text());
     case Kind::list: {
       std::string out;
       for (const auto& item : items()) out += (out.empty() ? "" : ", ") + item.to_string();

@@ -22,21 +22,21 @@ class Value {
   enum class Kind { null, boolean, integer, real, text, list, object };
 
   Value() = default;
-  Value(std::nullptr_t) {}                                      // NOLINT: literals are values
-  Value(bool v) : data_(v) {}                                   // NOLINT
-  Value(int v) : data_(static_cast<std::int64_t>(v)) {}         // NOLINT
-  Value(unsigned v) : data_(static_cast<std::int64_t>(v)) {}    // NOLINT
-  Value(long v) : data_(static_cast<std::int64_t>(v)) {}        // NOLINT
-  Value(long long v) : data_(static_cast<std::int64_t>(v)) {}   // NOLINT
+  Value(std::nullptr_t) {}                                     // NOLINT: literals are values
+  Value(bool v) : data_(v) {}                                  // NOLINT
+  Value(int v) : data_(static_cast<std::int64_t>(v)) {}        // NOLINT
+  Value(unsigned v) : data_(static_cast<std::int64_t>(v)) {}   // NOLINT
+  Value(long v) : data_(static_cast<std::int64_t>(v)) {}       // NOLINT
+  Value(long long v) : data_(static_cast<std::int64_t>(v)) {}  // NOLINT
   /// Values above INT64_MAX become their decimal text, so that no identifier is rounded.
-  Value(unsigned long v);                                       // NOLINT
-  Value(unsigned long long v);                                  // NOLINT
-  Value(double v) : data_(v) {}                                 // NOLINT
-  Value(const char* v) : data_(std::string(v)) {}               // NOLINT
-  Value(std::string v) : data_(std::move(v)) {}                 // NOLINT
-  Value(std::string_view v) : data_(std::string(v)) {}          // NOLINT
-  Value(List v) : data_(std::move(v)) {}                        // NOLINT
-  Value(Object v) : data_(std::move(v)) {}                      // NOLINT
+  Value(unsigned long v);                               // NOLINT
+  Value(unsigned long long v);                          // NOLINT
+  Value(double v) : data_(v) {}                         // NOLINT
+  Value(const char* v) : data_(std::string(v)) {}       // NOLINT
+  Value(std::string v) : data_(std::move(v)) {}         // NOLINT
+  Value(std::string_view v) : data_(std::string(v)) {}  // NOLINT
+  Value(List v) : data_(std::move(v)) {}                // NOLINT
+  Value(Object v) : data_(std::move(v)) {}              // NOLINT
 
   static Value object(std::initializer_list<Member> members = {}) { return Value(Object(members)); }
   static Value list(std::initializer_list<Value> items = {}) { return Value(List(items)); }

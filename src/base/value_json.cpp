@@ -72,13 +72,17 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 nlohmann::ordered_json convert(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::null: return nullptr;
-    case Value::Kind::boolean: return value.as_bool();
-    case Value::Kind::integer: return value.as_int();
+    case Value::Kind::null:
+      return nullptr;
+    case Value::Kind::boolean:
+      return value.as_bool();
+    case Value::Kind::integer:
+      return value.as_int();
     case Value::Kind::real:
       if (!std::isfinite(value.as_real())) return nullptr;
       return value.as_real();
-    case Value::Kind::text: return std::string(value.as_text());
+    case Value::Kind::text:
+      return std::string(value.as_text());
     case Value::Kind::list: {
       auto out = nlohmann::ordered_json::array();
       for (const auto& item : value.items()) out.push_back(convert(item));
@@ -108,13 +112,10 @@ Result<Value> parse_json(std::string_view text, std::string_view where) {
   }
   if (!ok)
     return fail("not valid JSON: " + (builder.message.empty() ? std::string("unexpected content") : builder.message),
-                std::string(where) + (builder.position != 0 ? ": byte " + std::to_string(builder.position) : ""),
-                "check that the file is complete");
+                std::string(where) + (builder.position != 0 ? ": byte " + std::to_string(builder.position) : ""), "check that the file is complete");
   return std::move(builder.root);
 }
 
-std::string to_json(const Value& value, int indent) {
-  return convert(value).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string to_json(const Value& value, int indent) { return convert(value).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace); }
 
 }  // namespace ff

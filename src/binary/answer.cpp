@@ -23,7 +23,8 @@ Value coverage_json(const elf::Coverage& coverage) {
   Value out = Value::object({{"answer", elf::cover_id(coverage.cover)}});
   if (!coverage.by.empty()) out.set("by", coverage.by);
   if (!coverage.override_version.empty())
-    out.set("override", Value::object({{"HSA_OVERRIDE_GFX_VERSION", coverage.override_version}, {"safe", coverage.cover == elf::Cover::override_ok}}));
+    out.set("override",
+            Value::object({{"HSA_OVERRIDE_GFX_VERSION", coverage.override_version}, {"safe", coverage.cover == elf::Cover::override_ok}}));
   if (!coverage.why.empty()) out.set("why", coverage.why);
   return out;
 }
@@ -84,7 +85,8 @@ DeviceAnswer answer_for(const elf::TargetId& device, const std::vector<Component
     if (!row.coverage.works() && answer.first_to_fail == nullptr) answer.first_to_fail = &row;
     weakest = std::max(weakest, row.coverage.cover);
   }
-  if (any) answer.cover = weakest;
+  if (any)
+    answer.cover = weakest;
   else if (!answer.components.empty()) {
     // Only components with a fallback: the best of them is the answer.
     answer.cover = std::ranges::min(answer.components, {}, [](const ComponentCoverage& row) { return row.coverage.cover; }).coverage.cover;
@@ -103,7 +105,11 @@ Value scan_to_json(const Scan& scan, const std::vector<ComponentReport>& compone
       if (row.target.generic_version != 0) target.set("generic_version", static_cast<int>(row.target.generic_version));
       targets.push(std::move(target));
     }
-    Value item = Value::object({{"path", file.path}, {"kind", file.kind}, {"component", file.component.id}, {"size_bytes", file.size_bytes}, {"targets", std::move(targets)}});
+    Value item = Value::object({{"path", file.path},
+                                {"kind", file.kind},
+                                {"component", file.component.id},
+                                {"size_bytes", file.size_bytes},
+                                {"targets", std::move(targets)}});
     item.set("from_name", file.from_name);
     if (file.bundles != 0) item.set("bundles", file.bundles);
     if (file.compressed_bundles != 0) {
@@ -118,8 +124,13 @@ Value scan_to_json(const Scan& scan, const std::vector<ComponentReport>& compone
   for (const auto& report : components) {
     Value targets = Value::list();
     for (const auto& target : report.targets) targets.push(target.to_string());
-    parts.push(Value::object({{"component", report.component.id}, {"name", report.component.name}, {"path", report.component.root}, {"files", report.files},
-                              {"size_bytes", report.size_bytes}, {"fallback", report.component.fallback}, {"kpack_missing", report.kpack_missing},
+    parts.push(Value::object({{"component", report.component.id},
+                              {"name", report.component.name},
+                              {"path", report.component.root},
+                              {"files", report.files},
+                              {"size_bytes", report.size_bytes},
+                              {"fallback", report.component.fallback},
+                              {"kpack_missing", report.kpack_missing},
                               {"targets", std::move(targets)}}));
   }
   Value devices = Value::list();
@@ -146,8 +157,12 @@ Value scan_to_json(const Scan& scan, const std::vector<ComponentReport>& compone
   }
   Value errors = Value::list();
   for (const auto& error : scan.errors) errors.push(error.to_string());
-  return Value::object({{"schema", "firstfault/code/1"}, {"files_looked_at", scan.files_looked_at}, {"files", std::move(files)}, {"components", std::move(parts)},
-                        {"for", std::move(devices)}, {"errors", std::move(errors)}});
+  return Value::object({{"schema", "firstfault/code/1"},
+                        {"files_looked_at", scan.files_looked_at},
+                        {"files", std::move(files)},
+                        {"components", std::move(parts)},
+                        {"for", std::move(devices)},
+                        {"errors", std::move(errors)}});
 }
 
 }  // namespace ff::binary

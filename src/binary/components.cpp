@@ -20,7 +20,8 @@ struct Known {
 
 // In the order in which a path is tried; `order` is when a program needs the component.
 constexpr std::array table = std::to_array<Known>({
-    {"rocblas/library", true, "rocblas", "rocBLAS (Tensile)", 2, false, "matrix multiplication ends the process: rocBLAS cannot read its library for this GPU"},
+    {"rocblas/library", true, "rocblas", "rocBLAS (Tensile)", 2, false,
+     "matrix multiplication ends the process: rocBLAS cannot read its library for this GPU"},
     {"hipblaslt/library", true, "hipblaslt", "hipBLASLt (Tensile)", 3, true, "matrix multiplication falls back to rocBLAS"},
     {"hipsparselt/library", true, "hipsparselt", "hipSPARSELt (Tensile)", 20, false, "structured-sparse matrix multiplication fails"},
     {"miopen/db", true, "miopen-db", "MIOpen databases", 5, true, "convolutions are searched and compiled at first use: slow starts"},

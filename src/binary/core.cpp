@@ -26,11 +26,29 @@ struct ExceptionName {
 };
 // Linux include/uapi/linux/kfd_ioctl.h, enum kfd_dbg_trap_exception_code; the mask has bit (code - 1).
 constexpr std::array exception_names = std::to_array<ExceptionName>({
-    {1, "wave abort"}, {2, "wave trap"}, {3, "wave math error"}, {4, "wave illegal instruction"}, {5, "wave memory violation"}, {6, "wave aperture violation"},
-    {16, "packet: dispatch dimensions invalid"}, {17, "packet: group segment size invalid"}, {18, "packet: kernel code invalid"}, {19, "packet: reserved bits set"},
-    {20, "packet: unsupported"}, {21, "packet: workgroup size invalid"}, {22, "packet: registers invalid"}, {23, "packet: vendor packet unsupported"},
-    {30, "queue preemption error"}, {31, "queue new"}, {32, "queue deleted"}, {33, "device memory violation"}, {34, "device RAS error"}, {35, "device fatal halt"},
-    {36, "device new"}, {48, "process runtime"}, {49, "device removed"},
+    {1, "wave abort"},
+    {2, "wave trap"},
+    {3, "wave math error"},
+    {4, "wave illegal instruction"},
+    {5, "wave memory violation"},
+    {6, "wave aperture violation"},
+    {16, "packet: dispatch dimensions invalid"},
+    {17, "packet: group segment size invalid"},
+    {18, "packet: kernel code invalid"},
+    {19, "packet: reserved bits set"},
+    {20, "packet: unsupported"},
+    {21, "packet: workgroup size invalid"},
+    {22, "packet: registers invalid"},
+    {23, "packet: vendor packet unsupported"},
+    {30, "queue preemption error"},
+    {31, "queue new"},
+    {32, "queue deleted"},
+    {33, "device memory violation"},
+    {34, "device RAS error"},
+    {35, "device fatal halt"},
+    {36, "device new"},
+    {48, "process runtime"},
+    {49, "device removed"},
 });
 
 std::vector<std::string> exceptions(std::uint64_t mask) {
@@ -52,22 +70,29 @@ std::optional<GpuCoreState> read_gpu_note(elf::Bytes note) {
   if (!head) return std::nullopt;
   GpuCoreState out{.kfd_major = *head->number<std::uint32_t>(0), .kfd_minor = *head->number<std::uint32_t>(4), .agents = {}, .queues = {}};
   const auto runtime_size = *head->number<std::uint64_t>(8);
-  const std::uint64_t agents = *head->number<std::uint32_t>(16), agent_size = *head->number<std::uint32_t>(20), queues = *head->number<std::uint32_t>(24), queue_size = *head->number<std::uint32_t>(28);
+  const std::uint64_t agents = *head->number<std::uint32_t>(16), agent_size = *head->number<std::uint32_t>(20),
+                      queues = *head->number<std::uint32_t>(24), queue_size = *head->number<std::uint32_t>(28);
   if (agents > gpu_entry_limit || queues > gpu_entry_limit || agent_size < 92 || queue_size < 60) return std::nullopt;
   const auto agents_at = elf::add(base + 32, runtime_size);
   const auto agent_table = agents_at ? note.table(*agents_at, agents, agent_size) : std::nullopt;
   if (!agent_table) return std::nullopt;
   for (std::uint64_t i = 0; i < agents; ++i) {
     const elf::Bytes row = *agent_table->sub(i * agent_size, agent_size);
-    out.agents.push_back({.gpu_id = *row.number<std::uint32_t>(56), .device_id = *row.number<std::uint32_t>(68), .gfx_target_version = *row.number<std::uint32_t>(88),
+    out.agents.push_back({.gpu_id = *row.number<std::uint32_t>(56),
+                          .device_id = *row.number<std::uint32_t>(68),
+                          .gfx_target_version = *row.number<std::uint32_t>(88),
                           .exceptions = exceptions(*row.number<std::uint64_t>(0))});
   }
   const auto queue_table = note.table(*agents_at + agent_table->size(), queues, queue_size);
   if (!queue_table) return out;
   for (std::uint64_t i = 0; i < queues; ++i) {
     const elf::Bytes row = *queue_table->sub(i * queue_size, queue_size);
-    out.queues.push_back({.queue_id = *row.number<std::uint32_t>(40), .gpu_id = *row.number<std::uint32_t>(44), .type = *row.number<std::uint32_t>(52),
-                          .ring_size_bytes = *row.number<std::uint32_t>(48), .ring_address = *row.number<std::uint64_t>(8), .exceptions = exceptions(*row.number<std::uint64_t>(0))});
+    out.queues.push_back({.queue_id = *row.number<std::uint32_t>(40),
+                          .gpu_id = *row.number<std::uint32_t>(44),
+                          .type = *row.number<std::uint32_t>(52),
+                          .ring_size_bytes = *row.number<std::uint32_t>(48),
+                          .ring_address = *row.number<std::uint64_t>(8),
+                          .exceptions = exceptions(*row.number<std::uint64_t>(0))});
   }
   return out;
 }
@@ -83,7 +108,8 @@ void read_files(elf::Bytes note, Core& core) {
     const elf::Bytes row = *table->sub(i * 24, 24);
     const auto name = names->text(0);
     if (!name) return;
-    core.files.push_back({std::string(*name), *row.number<std::uint64_t>(0), *row.number<std::uint64_t>(8), elf::multiply(*row.number<std::uint64_t>(16), *page).value_or(0)});
+    core.files.push_back({std::string(*name), *row.number<std::uint64_t>(0), *row.number<std::uint64_t>(8),
+                          elf::multiply(*row.number<std::uint64_t>(16), *page).value_or(0)});
     names = names->from(name->size() + 1);
   }
 }
@@ -104,7 +130,8 @@ void read_modules(const elf::File& file, Core& core) {
     if (!path.starts_with('/')) continue;
     if (!module.build_id.empty()) {
       const auto here = MappedFile::open(path);
-      if (!here) module.remark = "not readable here";
+      if (!here)
+        module.remark = "not readable here";
       else if (const auto image = elf::File::parse(here->bytes()); image && image->build_id() != module.build_id)
         module.remark = "the file here is another build (" + (image->build_id().empty() ? std::string("no build id") : image->build_id()) + ")";
     }
@@ -123,7 +150,8 @@ const MappedRange* Core::file_at(std::uint64_t where) const {
 Result<Core> read_core(elf::Bytes bytes) {
   const auto file = elf::File::parse(bytes.view());
   if (!file) return std::unexpected(file.error());
-  if (file->header().type != elf::type_core) return fail("an ELF file that is no core file", {}, "firstfault code and firstfault libs read programs and libraries");
+  if (file->header().type != elf::type_core)
+    return fail("an ELF file that is no core file", {}, "firstfault code and firstfault libs read programs and libraries");
   Core core;
   core.gpu_only = file->header().machine == elf::machine_amdgpu;
   if (!core.gpu_only && file->header().machine != elf::machine_x86_64) return fail("a core file of another kind of processor (x86-64 is read)");
@@ -154,8 +182,10 @@ Result<Core> read_core(elf::Bytes bytes) {
         core.signal = *content.number<std::int32_t>(0);
         core.code = *content.number<std::int32_t>(8);
         core.code_known = true;
-        if (core.code <= 0) core.sender = *content.number<std::int32_t>(16);
-        else if (has_address(core.signal)) core.address = *content.number<std::uint64_t>(16);
+        if (core.code <= 0)
+          core.sender = *content.number<std::int32_t>(16);
+        else if (has_address(core.signal))
+          core.address = *content.number<std::uint64_t>(16);
       } else if (note.owner == "CORE" && note.type == note_files) {
         read_files(content, core);
       } else if (note.owner == "AMDGPU" && note.type == note_gpu) {
@@ -176,16 +206,23 @@ std::string signal_name(int signal) {
 
 std::string_view signal_code_name(int signal, int code) {
   switch (code) {
-    case 0: return "SI_USER";
-    case -1: return "SI_QUEUE";
-    case -6: return "SI_TKILL";
-    case 128: return "SI_KERNEL";
-    default: break;
+    case 0:
+      return "SI_USER";
+    case -1:
+      return "SI_QUEUE";
+    case -6:
+      return "SI_TKILL";
+    case 128:
+      return "SI_KERNEL";
+    default:
+      break;
   }
   static constexpr std::string_view segv[] = {"SEGV_MAPERR", "SEGV_ACCERR", "SEGV_BNDERR", "SEGV_PKUERR"};
   static constexpr std::string_view bus[] = {"BUS_ADRALN", "BUS_ADRERR", "BUS_OBJERR", "BUS_MCEERR_AR", "BUS_MCEERR_AO"};
-  static constexpr std::string_view ill[] = {"ILL_ILLOPC", "ILL_ILLOPN", "ILL_ILLADR", "ILL_ILLTRP", "ILL_PRVOPC", "ILL_PRVREG", "ILL_COPROC", "ILL_BADSTK"};
-  static constexpr std::string_view fpe[] = {"FPE_INTDIV", "FPE_INTOVF", "FPE_FLTDIV", "FPE_FLTOVF", "FPE_FLTUND", "FPE_FLTRES", "FPE_FLTINV", "FPE_FLTSUB"};
+  static constexpr std::string_view ill[] = {"ILL_ILLOPC", "ILL_ILLOPN", "ILL_ILLADR", "ILL_ILLTRP",
+                                             "ILL_PRVOPC", "ILL_PRVREG", "ILL_COPROC", "ILL_BADSTK"};
+  static constexpr std::string_view fpe[] = {"FPE_INTDIV", "FPE_INTOVF", "FPE_FLTDIV", "FPE_FLTOVF",
+                                             "FPE_FLTUND", "FPE_FLTRES", "FPE_FLTINV", "FPE_FLTSUB"};
   std::span<const std::string_view> names;
   if (signal == SIGSEGV) names = segv;
   if (signal == SIGBUS) names = bus;

@@ -60,15 +60,15 @@ struct GpuCoreState {
 struct Core {
   int signal = 0, code = 0;
   bool code_known = false;
-  std::uint64_t address = 0;      ///< of the fault; only for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP
-  int sender = 0;                 ///< pid that sent the signal, for kill() and the like
+  std::uint64_t address = 0;  ///< of the fault; only for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP
+  int sender = 0;             ///< pid that sent the signal, for kill() and the like
   int pid = 0;
   std::string program, command_line;
   std::vector<CoreThread> threads;  ///< the first one got the signal
   std::vector<MappedRange> files;
   std::vector<CoreModule> modules;
   std::optional<GpuCoreState> gpu;
-  bool gpu_only = false;            ///< the file of ROCr alone: no host threads in it
+  bool gpu_only = false;  ///< the file of ROCr alone: no host threads in it
   std::string abort_message;
   bool truncated = false;
   std::vector<std::string> problems;
@@ -85,9 +85,9 @@ void add_backtraces(Core& core, const std::string& path, const std::string& prog
 
 /// What happened, in words.
 struct CoreVerdict {
-  std::string what;            ///< "a null pointer was read or written"
+  std::string what;  ///< "a null pointer was read or written"
   Owner owner = Owner::nowhere;
-  std::string place;           ///< "libthing.so: crash (source.c:12)"
+  std::string place;              ///< "libthing.so: crash (source.c:12)"
   std::vector<std::string> next;  ///< what to ask or look at next, answered where the core answers it
 };
 CoreVerdict judge(const Core& core, elf::Bytes bytes);

@@ -22,7 +22,8 @@ bool any_prefix(std::string_view name, std::initializer_list<std::string_view> p
 
 std::string place_of(const CoreFrame& frame) {
   const std::string module = frame.module.empty() ? fmt::format("{:#x} (no mapped file)", frame.address) : std::string(name_of(frame.module));
-  return module + (frame.function.empty() ? std::string() : ": " + frame.function) + (frame.source.empty() ? std::string() : " (" + frame.source + ")");
+  return module + (frame.function.empty() ? std::string() : ": " + frame.function) +
+         (frame.source.empty() ? std::string() : " (" + frame.source + ")");
 }
 
 /// The stack ran out: the fault is within reach of the stack pointer and just below a mapping that the pointer was in.
@@ -37,15 +38,19 @@ bool stack_exhausted(const Core& core, elf::Bytes bytes) {
   for (const auto& segment : file->segments()) {
     if (segment.type != elf::segment_load || segment.memory_size == 0) continue;
     const bool writable = (segment.flags & 2U) != 0;
-    if (address >= segment.address && address - segment.address < segment.memory_size) inside = inside || writable;
-    else if (writable && segment.address > address && segment.address - address <= guard_window) near = true;
+    if (address >= segment.address && address - segment.address < segment.memory_size)
+      inside = inside || writable;
+    else if (writable && segment.address > address && segment.address - address <= guard_window)
+      near = true;
   }
   return !inside && near;
 }
 
 std::string segfault(const Core& core, elf::Bytes bytes, CoreVerdict& verdict) {
   if (stack_exhausted(core, bytes)) {
-    verdict.next.emplace_back("Endless recursion, or a large local array? Look for a function that repeats in the backtrace; ulimit -s (main thread) and threading.stack_size in Python set the limit.");
+    verdict.next.emplace_back(
+        "Endless recursion, or a large local array? Look for a function that repeats in the backtrace; ulimit -s (main thread) and "
+        "threading.stack_size in Python set the limit.");
     return "the stack is exhausted";
   }
   if (core.code == 128) {
@@ -60,9 +65,12 @@ std::string segfault(const Core& core, elf::Bytes bytes, CoreVerdict& verdict) {
   }
   if (core.code == 2) {
     const auto* range = core.file_at(core.address);
-    return fmt::format("memory was accessed against its protection at {:#x}{}", core.address, range != nullptr ? " (" + range->path + ")" : std::string());
+    return fmt::format("memory was accessed against its protection at {:#x}{}", core.address,
+                       range != nullptr ? " (" + range->path + ")" : std::string());
   }
-  verdict.next.emplace_back("Freed memory, an overrun, or an address of GPU memory used by the CPU? Run once under valgrind or with AddressSanitizer; for GPU memory see HSA_XNACK and hipMallocManaged.");
+  verdict.next.emplace_back(
+      "Freed memory, an overrun, or an address of GPU memory used by the CPU? Run once under valgrind or with AddressSanitizer; for GPU memory see "
+      "HSA_XNACK and hipMallocManaged.");
   return fmt::format("memory that is not mapped was used (address {:#x})", core.address);
 }
 
@@ -73,7 +81,8 @@ std::string bus_error(const Core& core, CoreVerdict& verdict) {
   }
   const auto* range = core.file_at(core.address);
   if (range != nullptr && (range->path.starts_with("/dev/shm/") || contains(range->path, "/torch_"))) {
-    verdict.next.emplace_back("Is /dev/shm full? df -h /dev/shm; in a container give --shm-size or --ipc=host, or lower num_workers of the DataLoader.");
+    verdict.next.emplace_back(
+        "Is /dev/shm full? df -h /dev/shm; in a container give --shm-size or --ipc=host, or lower num_workers of the DataLoader.");
     return fmt::format("shared memory could not be had: {}", range->path);
   }
   if (range != nullptr && range->path.starts_with("/dev/")) {
@@ -81,7 +90,8 @@ std::string bus_error(const Core& core, CoreVerdict& verdict) {
     return fmt::format("memory of a device could not be had: {}", range->path);
   }
   if (range != nullptr) {
-    verdict.next.emplace_back(fmt::format("Was {} shortened or replaced while it was in use (a download, a checkpoint, a network file system), or is its disk full?", range->path));
+    verdict.next.emplace_back(fmt::format(
+        "Was {} shortened or replaced while it was in use (a download, a checkpoint, a network file system), or is its disk full?", range->path));
     return fmt::format("a mapped file is shorter than its mapping: {}", range->path);
   }
   verdict.next.emplace_back("Is /dev/shm, a huge-page pool or a disk full?");
@@ -101,7 +111,9 @@ std::string illegal(const Core& core, elf::Bytes bytes, CoreVerdict& verdict) {
     verdict.next.emplace_back("Does this CPU have AVX-512 (lscpu)? The library was built for a newer CPU.");
     return "an AVX-512 instruction was not understood by this CPU";
   }
-  verdict.next.emplace_back("Was the library built for a newer CPU (-march=native, AVX-512)? Compare lscpu with the machine it was built on. A GPU's illegal instruction never arrives as SIGILL.");
+  verdict.next.emplace_back(
+      "Was the library built for a newer CPU (-march=native, AVX-512)? Compare lscpu with the machine it was built on. A GPU's illegal instruction "
+      "never arrives as SIGILL.");
   return "an instruction was not understood by this CPU";
 }
 
@@ -109,15 +121,24 @@ std::string illegal(const Core& core, elf::Bytes bytes, CoreVerdict& verdict) {
 
 std::string_view owner_name(Owner owner) {
   switch (owner) {
-    case Owner::gpu_runtime: return "GPU runtime";
-    case Owner::gpu_driver: return "GPU driver (user side)";
-    case Owner::torch: return "PyTorch";
-    case Owner::python: return "Python";
-    case Owner::python_extension: return "Python extension";
-    case Owner::system: return "C library";
-    case Owner::program: return "program";
-    case Owner::library: return "library";
-    case Owner::nowhere: break;
+    case Owner::gpu_runtime:
+      return "GPU runtime";
+    case Owner::gpu_driver:
+      return "GPU driver (user side)";
+    case Owner::torch:
+      return "PyTorch";
+    case Owner::python:
+      return "Python";
+    case Owner::python_extension:
+      return "Python extension";
+    case Owner::system:
+      return "C library";
+    case Owner::program:
+      return "program";
+    case Owner::library:
+      return "library";
+    case Owner::nowhere:
+      break;
   }
   return "no mapped file";
 }
@@ -125,15 +146,20 @@ std::string_view owner_name(Owner owner) {
 Owner owner_of(std::string_view path, std::string_view program) {
   if (path.empty()) return Owner::nowhere;
   const std::string_view name = name_of(path);
-  if (any_prefix(name, {"libamdhip64", "libhsa-runtime64", "libamd_comgr", "librocblas", "libhipblas", "libMIOpen", "librccl", "libroc", "libhip", "libaotriton", "libamdocl", "librocm"}))
+  if (any_prefix(name, {"libamdhip64", "libhsa-runtime64", "libamd_comgr", "librocblas", "libhipblas", "libMIOpen", "librccl", "libroc", "libhip",
+                        "libaotriton", "libamdocl", "librocm"}))
     return Owner::gpu_runtime;
-  if (any_prefix(name, {"libdrm", "libhsakmt", "radeonsi", "libgallium", "libvulkan_radeon", "libEGL", "libGL"}) || path.starts_with("/dev/dri") || path.starts_with("/dev/kfd"))
+  if (any_prefix(name, {"libdrm", "libhsakmt", "radeonsi", "libgallium", "libvulkan_radeon", "libEGL", "libGL"}) || path.starts_with("/dev/dri") ||
+      path.starts_with("/dev/kfd"))
     return Owner::gpu_driver;
   if (any_prefix(name, {"libtorch", "libc10", "libshm"}) || contains(path, "/torch/_C")) return Owner::torch;
   if (any_prefix(name, {"libpython"}) || (name.starts_with("python") && name.size() <= 12) || contains(path, "/lib-dynload/")) return Owner::python;
-  if (contains(path, "site-packages/") || contains(path, "dist-packages/") || contains(name, ".cpython-") || name.ends_with(".abi3.so")) return Owner::python_extension;
+  if (contains(path, "site-packages/") || contains(path, "dist-packages/") || contains(name, ".cpython-") || name.ends_with(".abi3.so"))
+    return Owner::python_extension;
   if (path == program) return Owner::program;
-  if (any_prefix(name, {"libc.so", "libc-2", "libm.so", "libpthread", "libstdc++", "libgcc_s", "ld-linux", "ld-2", "[vdso]", "linux-vdso", "libdl.so", "librt.so"})) return Owner::system;
+  if (any_prefix(name, {"libc.so", "libc-2", "libm.so", "libpthread", "libstdc++", "libgcc_s", "ld-linux", "ld-2", "[vdso]", "linux-vdso", "libdl.so",
+                        "librt.so"}))
+    return Owner::system;
   return Owner::library;
 }
 
@@ -142,7 +168,9 @@ CoreVerdict judge(const Core& core, elf::Bytes bytes) {
   if (core.gpu_only) {
     verdict.what = "a GPU fault: this is the GPU's half of the dump";
     verdict.owner = Owner::gpu_runtime;
-    verdict.next.emplace_back("The host's core file of the same process holds the threads; rocgdb reads the waves: rocgdb --core=<this file>, then: info threads, bt, x/i $pc");
+    verdict.next.emplace_back(
+        "The host's core file of the same process holds the threads; rocgdb reads the waves: rocgdb --core=<this file>, then: info threads, bt, x/i "
+        "$pc");
     return verdict;
   }
   if (!core.threads.empty()) {
@@ -159,24 +187,39 @@ CoreVerdict judge(const Core& core, elf::Bytes bytes) {
     }
   }
   switch (core.signal) {
-    case SIGSEGV: verdict.what = segfault(core, bytes, verdict); break;
-    case SIGBUS: verdict.what = bus_error(core, verdict); break;
-    case SIGILL: verdict.what = illegal(core, bytes, verdict); break;
-    case SIGFPE: verdict.what = core.code == 1 ? "an integer was divided by zero" : "an arithmetic fault"; break;
+    case SIGSEGV:
+      verdict.what = segfault(core, bytes, verdict);
+      break;
+    case SIGBUS:
+      verdict.what = bus_error(core, verdict);
+      break;
+    case SIGILL:
+      verdict.what = illegal(core, bytes, verdict);
+      break;
+    case SIGFPE:
+      verdict.what = core.code == 1 ? "an integer was divided by zero" : "an arithmetic fault";
+      break;
     case SIGABRT:
       verdict.what = "the process ended itself (abort)";
       if (!core.abort_message.empty()) verdict.what += ": " + core.abort_message;
       if (verdict.owner == Owner::gpu_runtime)
-        verdict.next.emplace_back("ROCr aborts after a GPU memory fault or queue error: read the last lines of stderr (\"Memory access fault by GPU node\", HSA_STATUS_ERROR_…) and the kernel log.");
+        verdict.next.emplace_back(
+            "ROCr aborts after a GPU memory fault or queue error: read the last lines of stderr (\"Memory access fault by GPU node\", "
+            "HSA_STATUS_ERROR_…) and the kernel log.");
       else if (core.abort_message.empty())
         verdict.next.emplace_back("An uncaught C++ exception, a failed check or a damaged heap? The reason stands in the last lines of stderr.");
       break;
-    case 0: verdict.what = "no signal stands in the file (gcore takes such a picture of a living process)"; break;
-    default: verdict.what = "ended by " + signal_name(core.signal);
+    case 0:
+      verdict.what = "no signal stands in the file (gcore takes such a picture of a living process)";
+      break;
+    default:
+      verdict.what = "ended by " + signal_name(core.signal);
   }
   if (core.code_known && core.code == 0 && core.sender != 0)
     verdict.next.emplace_back(fmt::format("Process {} sent the signal; it was no fault of this process's own instruction.", core.sender));
-  if (core.truncated) verdict.next.emplace_back("The core file is cut short: raise ulimit -c or the limit of systemd-coredump (ProcessSizeMax, ExternalSizeMax) for the next one.");
+  if (core.truncated)
+    verdict.next.emplace_back(
+        "The core file is cut short: raise ulimit -c or the limit of systemd-coredump (ProcessSizeMax, ExternalSizeMax) for the next one.");
   return verdict;
 }
 
@@ -185,24 +228,51 @@ Value core_to_json(const Core& core, const CoreVerdict& verdict) {
   for (const auto& thread : core.threads) {
     Value frames = Value::list();
     for (const auto& frame : thread.frames)
-      frames.push(Value::object({{"address", fmt::format("{:#x}", frame.address)}, {"module", frame.module}, {"function", frame.function}, {"source", frame.source}, {"owner", owner_name(frame.owner)}}));
-    threads.push(Value::object({{"id", thread.id}, {"instruction", fmt::format("{:#x}", thread.instruction)}, {"stack", fmt::format("{:#x}", thread.stack)}, {"frames", std::move(frames)}}));
+      frames.push(Value::object({{"address", fmt::format("{:#x}", frame.address)},
+                                 {"module", frame.module},
+                                 {"function", frame.function},
+                                 {"source", frame.source},
+                                 {"owner", owner_name(frame.owner)}}));
+    threads.push(Value::object({{"id", thread.id},
+                                {"instruction", fmt::format("{:#x}", thread.instruction)},
+                                {"stack", fmt::format("{:#x}", thread.stack)},
+                                {"frames", std::move(frames)}}));
   }
   Value modules = Value::list();
-  for (const auto& module : core.modules) modules.push(Value::object({{"path", module.path}, {"build_id", module.build_id}, {"remark", module.remark}}));
-  Value out = Value::object({{"schema", "firstfault/core/1"},
-                             {"signal", Value::object({{"number", core.signal}, {"name", core.signal == 0 ? std::string() : signal_name(core.signal)}, {"code", core.code},
-                                                       {"code_name", core.code_known ? signal_code_name(core.signal, core.code) : std::string_view{}}, {"address", fmt::format("{:#x}", core.address)}})},
-                             {"process", Value::object({{"pid", core.pid}, {"program", core.program}, {"command_line", core.command_line}})},
-                             {"verdict", Value::object({{"what", verdict.what}, {"owner", owner_name(verdict.owner)}, {"place", verdict.place}, {"next", Value::list_of(verdict.next)}})},
-                             {"abort_message", core.abort_message}, {"threads", std::move(threads)}, {"modules", std::move(modules)}, {"truncated", core.truncated}, {"problems", Value::list_of(core.problems)}});
+  for (const auto& module : core.modules)
+    modules.push(Value::object({{"path", module.path}, {"build_id", module.build_id}, {"remark", module.remark}}));
+  Value out = Value::object(
+      {{"schema", "firstfault/core/1"},
+       {"signal", Value::object({{"number", core.signal},
+                                 {"name", core.signal == 0 ? std::string() : signal_name(core.signal)},
+                                 {"code", core.code},
+                                 {"code_name", core.code_known ? signal_code_name(core.signal, core.code) : std::string_view{}},
+                                 {"address", fmt::format("{:#x}", core.address)}})},
+       {"process", Value::object({{"pid", core.pid}, {"program", core.program}, {"command_line", core.command_line}})},
+       {"verdict",
+        Value::object(
+            {{"what", verdict.what}, {"owner", owner_name(verdict.owner)}, {"place", verdict.place}, {"next", Value::list_of(verdict.next)}})},
+       {"abort_message", core.abort_message},
+       {"threads", std::move(threads)},
+       {"modules", std::move(modules)},
+       {"truncated", core.truncated},
+       {"problems", Value::list_of(core.problems)}});
   if (core.gpu) {
     Value agents = Value::list(), queues = Value::list();
     for (const auto& agent : core.gpu->agents)
-      agents.push(Value::object({{"gpu_id", agent.gpu_id}, {"device_id", agent.device_id}, {"gfx_target_version", agent.gfx_target_version}, {"exceptions", Value::list_of(agent.exceptions)}}));
+      agents.push(Value::object({{"gpu_id", agent.gpu_id},
+                                 {"device_id", agent.device_id},
+                                 {"gfx_target_version", agent.gfx_target_version},
+                                 {"exceptions", Value::list_of(agent.exceptions)}}));
     for (const auto& queue : core.gpu->queues)
-      queues.push(Value::object({{"queue_id", queue.queue_id}, {"gpu_id", queue.gpu_id}, {"type", queue.type}, {"ring_size_bytes", queue.ring_size_bytes}, {"exceptions", Value::list_of(queue.exceptions)}}));
-    out.set("gpu", Value::object({{"kfd", fmt::format("{}.{}", core.gpu->kfd_major, core.gpu->kfd_minor)}, {"agents", std::move(agents)}, {"queues", std::move(queues)}}));
+      queues.push(Value::object({{"queue_id", queue.queue_id},
+                                 {"gpu_id", queue.gpu_id},
+                                 {"type", queue.type},
+                                 {"ring_size_bytes", queue.ring_size_bytes},
+                                 {"exceptions", Value::list_of(queue.exceptions)}}));
+    out.set("gpu", Value::object({{"kfd", fmt::format("{}.{}", core.gpu->kfd_major, core.gpu->kfd_minor)},
+                                  {"agents", std::move(agents)},
+                                  {"queues", std::move(queues)}}));
   }
   return out;
 }

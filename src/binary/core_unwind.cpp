@@ -47,10 +47,12 @@ int on_frame(Dwfl_Frame* frame, void* context) {
     row.set("module", file != nullptr ? file : name != nullptr ? name : "");
     GElf_Off offset = 0;
     GElf_Sym symbol;
-    if (const char* function = dwfl_module_addrinfo(module, look, &offset, &symbol, nullptr, nullptr, nullptr)) row.set("function", demangled(function));
+    if (const char* function = dwfl_module_addrinfo(module, look, &offset, &symbol, nullptr, nullptr, nullptr))
+      row.set("function", demangled(function));
     if (Dwfl_Line* line = dwfl_module_getsrc(module, look)) {
       int number = 0;
-      if (const char* source = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr)) row.set("source", fmt::format("{}:{}", source, number));
+      if (const char* source = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr))
+        row.set("source", fmt::format("{}:{}", source, number));
     }
   }
   collector.frames.push(std::move(row));
@@ -117,13 +119,14 @@ Value unwind(const std::string& path, const std::string& program) {
   elf_version(EV_CURRENT);
   Elf* core = elf_begin(descriptor, ELF_C_READ_MMAP, nullptr);
   static char* debug_path = nullptr;
-  static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo, .section_address = nullptr, .debuginfo_path = &debug_path};
+  static const Dwfl_Callbacks callbacks = {
+      .find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo, .section_address = nullptr, .debuginfo_path = &debug_path};
   Collector collector;
   collector.dwfl = dwfl_begin(&callbacks);
   if (core == nullptr || collector.dwfl == nullptr) return Value::object({{"problem", "elfutils cannot read the core file"}});
   Value out = Value::object();
-  if (dwfl_core_file_report(collector.dwfl, core, program.empty() ? nullptr : program.c_str()) < 0 || dwfl_report_end(collector.dwfl, nullptr, nullptr) != 0 ||
-      dwfl_core_file_attach(collector.dwfl, core) < 0) {
+  if (dwfl_core_file_report(collector.dwfl, core, program.empty() ? nullptr : program.c_str()) < 0 ||
+      dwfl_report_end(collector.dwfl, nullptr, nullptr) != 0 || dwfl_core_file_attach(collector.dwfl, core) < 0) {
     const char* why = dwfl_errmsg(-1);
     return Value::object({{"problem", std::string("elfutils: ") + (why != nullptr ? why : "unknown error")}});
   }

@@ -48,16 +48,38 @@ Sample sample(const std::string& stat) {
 }
 
 bool takes_descriptor(long call) {
-  return call == SYS_read || call == SYS_write || call == SYS_readv || call == SYS_writev || call == SYS_ioctl || call == SYS_recvfrom || call == SYS_recvmsg || call == SYS_sendto ||
-         call == SYS_sendmsg || call == SYS_accept || call == SYS_accept4 || call == SYS_connect || call == SYS_fsync || call == SYS_epoll_wait || call == SYS_epoll_pwait;
+  return call == SYS_read || call == SYS_write || call == SYS_readv || call == SYS_writev || call == SYS_ioctl || call == SYS_recvfrom ||
+         call == SYS_recvmsg || call == SYS_sendto || call == SYS_sendmsg || call == SYS_accept || call == SYS_accept4 || call == SYS_connect ||
+         call == SYS_fsync || call == SYS_epoll_wait || call == SYS_epoll_pwait;
 }
 
 std::string_view call_name(long call) {
-  static const std::map<long, std::string_view> names{
-      {SYS_read, "read"}, {SYS_write, "write"}, {SYS_futex, "futex"}, {SYS_ioctl, "ioctl"}, {SYS_poll, "poll"}, {SYS_ppoll, "ppoll"}, {SYS_select, "select"}, {SYS_pselect6, "pselect6"},
-      {SYS_epoll_wait, "epoll_wait"}, {SYS_epoll_pwait, "epoll_pwait"}, {SYS_recvfrom, "recvfrom"}, {SYS_recvmsg, "recvmsg"}, {SYS_sendto, "sendto"}, {SYS_sendmsg, "sendmsg"},
-      {SYS_accept, "accept"}, {SYS_accept4, "accept4"}, {SYS_connect, "connect"}, {SYS_wait4, "wait4"}, {SYS_waitid, "waitid"}, {SYS_nanosleep, "nanosleep"},
-      {SYS_clock_nanosleep, "clock_nanosleep"}, {SYS_pause, "pause"}, {SYS_fsync, "fsync"}, {SYS_readv, "readv"}, {SYS_writev, "writev"}, {SYS_rt_sigtimedwait, "rt_sigtimedwait"}};
+  static const std::map<long, std::string_view> names{{SYS_read, "read"},
+                                                      {SYS_write, "write"},
+                                                      {SYS_futex, "futex"},
+                                                      {SYS_ioctl, "ioctl"},
+                                                      {SYS_poll, "poll"},
+                                                      {SYS_ppoll, "ppoll"},
+                                                      {SYS_select, "select"},
+                                                      {SYS_pselect6, "pselect6"},
+                                                      {SYS_epoll_wait, "epoll_wait"},
+                                                      {SYS_epoll_pwait, "epoll_pwait"},
+                                                      {SYS_recvfrom, "recvfrom"},
+                                                      {SYS_recvmsg, "recvmsg"},
+                                                      {SYS_sendto, "sendto"},
+                                                      {SYS_sendmsg, "sendmsg"},
+                                                      {SYS_accept, "accept"},
+                                                      {SYS_accept4, "accept4"},
+                                                      {SYS_connect, "connect"},
+                                                      {SYS_wait4, "wait4"},
+                                                      {SYS_waitid, "waitid"},
+                                                      {SYS_nanosleep, "nanosleep"},
+                                                      {SYS_clock_nanosleep, "clock_nanosleep"},
+                                                      {SYS_pause, "pause"},
+                                                      {SYS_fsync, "fsync"},
+                                                      {SYS_readv, "readv"},
+                                                      {SYS_writev, "writev"},
+                                                      {SYS_rt_sigtimedwait, "rt_sigtimedwait"}};
   const auto found = names.find(call);
   return found == names.end() ? std::string_view{} : found->second;
 }
@@ -142,53 +164,98 @@ HangVerdict judge(const HangView& view) {
   const auto any = [&](auto fits) { return std::ranges::find_if(view.threads, fits); };
   const auto none = view.threads.end();
   const HangThread& main = view.threads.front();
-  const auto driver = [](const HangThread& thread) { return contains(thread.wait_channel, "amdgpu") || contains(thread.wait_channel, "kfd") || contains(thread.wait_channel, "dma_fence") || contains(thread.wait_channel, "drm_"); };
-  if (main.state == 'Z' && view.threads.size() == 1) return {"ended", "the process has ended; its parent has not collected it", {"Look at the parent process."}};
+  const auto driver = [](const HangThread& thread) {
+    return contains(thread.wait_channel, "amdgpu") || contains(thread.wait_channel, "kfd") || contains(thread.wait_channel, "dma_fence") ||
+           contains(thread.wait_channel, "drm_");
+  };
+  if (main.state == 'Z' && view.threads.size() == 1)
+    return {"ended", "the process has ended; its parent has not collected it", {"Look at the parent process."}};
   if (const auto thread = any([](const HangThread& t) { return t.state == 'D'; }); thread != none) {
-    HangVerdict out{"uninterruptible", fmt::format("thread {} sleeps uninterruptibly in the kernel{}", thread->id, thread->wait_channel.empty() ? "" : " in " + thread->wait_channel), {}};
-    if (driver(*thread)) out.next.emplace_back("The GPU driver does not return: look at the kernel log for ring timeouts and resets (firstfault explain --here). SIGKILL will not end the process before the driver returns.");
-    else if (contains(thread->wait_channel, "nfs") || contains(thread->wait_channel, "fuse") || contains(thread->wait_channel, "cifs")) out.next.emplace_back("A network file system does not answer: check its server.");
-    else out.next.emplace_back("A disk, a network file system or a driver does not answer: look at the kernel log (\"blocked for more than\").");
+    HangVerdict out{"uninterruptible",
+                    fmt::format("thread {} sleeps uninterruptibly in the kernel{}", thread->id,
+                                thread->wait_channel.empty() ? "" : " in " + thread->wait_channel),
+                    {}};
+    if (driver(*thread))
+      out.next.emplace_back(
+          "The GPU driver does not return: look at the kernel log for ring timeouts and resets (firstfault explain --here). SIGKILL will not end the "
+          "process before the driver returns.");
+    else if (contains(thread->wait_channel, "nfs") || contains(thread->wait_channel, "fuse") || contains(thread->wait_channel, "cifs"))
+      out.next.emplace_back("A network file system does not answer: check its server.");
+    else
+      out.next.emplace_back("A disk, a network file system or a driver does not answer: look at the kernel log (\"blocked for more than\").");
     return out;
   }
-  if (main.state == 'T' || main.state == 't') return {"stopped", "the process is stopped (SIGSTOP, Ctrl-Z, or a debugger)", {fmt::format("kill -CONT {} lets it go on, unless a debugger holds it.", view.pid)}};
+  if (main.state == 'T' || main.state == 't')
+    return {"stopped",
+            "the process is stopped (SIGSTOP, Ctrl-Z, or a debugger)",
+            {fmt::format("kill -CONT {} lets it go on, unless a debugger holds it.", view.pid)}};
   if (const auto thread = any([](const HangThread& t) { return t.cpu_share >= busy_share; }); thread != none) {
-    HangVerdict out{"busy-loop", fmt::format("thread {} ({}) uses {:.0f} % of a CPU: it computes or spins, it does not wait", thread->id, thread->name, thread->cpu_share * 100), {}};
-    if (view.holds_kfd) out.next.emplace_back("ROCm waits for the GPU by spinning (HSA signals): is the GPU busy (amd-smi)? If it is idle the completion was lost; if it is busy a kernel does not end.");
-    out.next.emplace_back(fmt::format("py-spy dump --pid {} (Python) or gdb -p {} -batch -ex 'thread apply all bt' shows where.", view.pid, view.pid));
+    HangVerdict out{"busy-loop",
+                    fmt::format("thread {} ({}) uses {:.0f} % of a CPU: it computes or spins, it does not wait", thread->id, thread->name,
+                                thread->cpu_share * 100),
+                    {}};
+    if (view.holds_kfd)
+      out.next.emplace_back(
+          "ROCm waits for the GPU by spinning (HSA signals): is the GPU busy (amd-smi)? If it is idle the completion was lost; if it is busy a "
+          "kernel does not end.");
+    out.next.emplace_back(
+        fmt::format("py-spy dump --pid {} (Python) or gdb -p {} -batch -ex 'thread apply all bt' shows where.", view.pid, view.pid));
     return out;
   }
   if (const auto thread = any(driver); thread != none)
-    return {"device", fmt::format("thread {} waits for the GPU driver in {}", thread->id, thread->wait_channel), {"Is the GPU busy (amd-smi)? Idle: the completion was lost. Busy: a kernel does not end."}};
+    return {"device",
+            fmt::format("thread {} waits for the GPU driver in {}", thread->id, thread->wait_channel),
+            {"Is the GPU busy (amd-smi)? Idle: the completion was lost. Busy: a kernel does not end."}};
   const auto waits = [&](std::initializer_list<long> calls) { return std::ranges::find(calls, main.system_call) != calls.end(); };
   if (waits({SYS_read, SYS_write, SYS_readv, SYS_writev}) && main.descriptor_target.starts_with("pipe:")) {
     const bool writes = main.system_call == SYS_write || main.system_call == SYS_writev;
-    return {"pipe", writes ? fmt::format("it waits to write into {}: the pipe is full and nobody reads", main.descriptor_target) : fmt::format("it waits to read from {}: nobody writes", main.descriptor_target),
-            {"Who holds the other end: ls -l /proc/*/fd 2>/dev/null | grep '" + main.descriptor_target + "'. A parent that waits for the child before it reads its output causes this."}};
+    return {"pipe",
+            writes ? fmt::format("it waits to write into {}: the pipe is full and nobody reads", main.descriptor_target)
+                   : fmt::format("it waits to read from {}: nobody writes", main.descriptor_target),
+            {"Who holds the other end: ls -l /proc/*/fd 2>/dev/null | grep '" + main.descriptor_target +
+             "'. A parent that waits for the child before it reads its output causes this."}};
   }
   if (main.descriptor_target.starts_with("socket:"))
-    return {"socket", fmt::format("it waits for the other side of {} ({})", main.descriptor_target, call_text(main)), {fmt::format("ss -tpn | grep pid={} shows the peer. In a distributed job: is every rank alive and in the same collective?", view.pid)}};
-  if (waits({SYS_wait4, SYS_waitid})) return {"child", "it waits for a child process to end", {fmt::format("pgrep -P {} lists its children: look at those.", view.pid)}};
+    return {"socket",
+            fmt::format("it waits for the other side of {} ({})", main.descriptor_target, call_text(main)),
+            {fmt::format("ss -tpn | grep pid={} shows the peer. In a distributed job: is every rank alive and in the same collective?", view.pid)}};
+  if (waits({SYS_wait4, SYS_waitid}))
+    return {"child", "it waits for a child process to end", {fmt::format("pgrep -P {} lists its children: look at those.", view.pid)}};
   if (waits({SYS_futex}) || contains(main.wait_channel, "futex")) {
-    const auto same = std::ranges::count_if(view.threads, [](const HangThread& t) { return t.system_call == SYS_futex || contains(t.wait_channel, "futex"); });
-    return {"lock", fmt::format("its main thread waits for a lock or a condition ({} of {} threads do)", same, view.threads.size()),
-            {fmt::format("py-spy dump --pid {} (Python) or gdb -p {} -batch -ex 'thread apply all bt' shows who holds it. A DataLoader worker started by fork with a held lock, and a missing rank, look like this.", view.pid, view.pid)}};
+    const auto same =
+        std::ranges::count_if(view.threads, [](const HangThread& t) { return t.system_call == SYS_futex || contains(t.wait_channel, "futex"); });
+    return {"lock",
+            fmt::format("its main thread waits for a lock or a condition ({} of {} threads do)", same, view.threads.size()),
+            {fmt::format("py-spy dump --pid {} (Python) or gdb -p {} -batch -ex 'thread apply all bt' shows who holds it. A DataLoader worker "
+                         "started by fork with a held lock, and a missing rank, look like this.",
+                         view.pid, view.pid)}};
   }
   if (waits({SYS_nanosleep, SYS_clock_nanosleep, SYS_pause})) return {"sleep", "it sleeps of its own will (" + call_text(main) + ")", {}};
   if (const auto thread = any([](const HangThread& t) { return t.state == 'R' || t.cpu_share > 0.02; }); thread != none)
     return {"moving", fmt::format("thread {} used {:.0f} % of a CPU: the process is moving", thread->id, thread->cpu_share * 100), {}};
   const std::string call = call_text(main);
-  return {"unknown", "it waits" + (call.empty() ? std::string() : " in " + call) + (main.wait_channel.empty() ? std::string() : " (" + main.wait_channel + ")"),
+  return {"unknown",
+          "it waits" + (call.empty() ? std::string() : " in " + call) + (main.wait_channel.empty() ? std::string() : " (" + main.wait_channel + ")"),
           {fmt::format("gdb -p {} -batch -ex 'thread apply all bt' shows for what.", view.pid)}};
 }
 
 Value hang_to_json(const HangView& view, const HangVerdict& verdict) {
   Value threads = Value::list();
   for (const auto& thread : view.threads)
-    threads.push(Value::object({{"id", thread.id}, {"name", thread.name}, {"state", std::string(1, thread.state)}, {"wait_channel", thread.wait_channel}, {"waits_in", call_text(thread)},
+    threads.push(Value::object({{"id", thread.id},
+                                {"name", thread.name},
+                                {"state", std::string(1, thread.state)},
+                                {"wait_channel", thread.wait_channel},
+                                {"waits_in", call_text(thread)},
                                 {"cpu_share", thread.cpu_share}}));
-  return Value::object({{"schema", "firstfault/hang/1"}, {"pid", view.pid}, {"program", view.program}, {"verdict", Value::object({{"id", verdict.id}, {"what", verdict.what}, {"next", Value::list_of(verdict.next)}})},
-                        {"holds_kfd", view.holds_kfd}, {"holds_render_node", view.holds_render_node}, {"threads", std::move(threads)}, {"unreadable", Value::list_of(view.unreadable)}});
+  return Value::object({{"schema", "firstfault/hang/1"},
+                        {"pid", view.pid},
+                        {"program", view.program},
+                        {"verdict", Value::object({{"id", verdict.id}, {"what", verdict.what}, {"next", Value::list_of(verdict.next)}})},
+                        {"holds_kfd", view.holds_kfd},
+                        {"holds_render_node", view.holds_render_node},
+                        {"threads", std::move(threads)},
+                        {"unreadable", Value::list_of(view.unreadable)}});
 }
 
 }  // namespace ff::binary

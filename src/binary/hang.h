@@ -14,13 +14,13 @@ namespace ff::binary {
 struct HangThread {
   int id = 0;
   std::string name;
-  char state = '?';          ///< R running, S sleeping, D uninterruptible, T stopped, Z zombie
-  std::string wait_channel;  ///< kernel function that it sleeps in; empty: not readable or running
-  long system_call = -1;     ///< number; -1: running or not readable
-  int descriptor = -1;       ///< first argument of read, write, ioctl, poll and the like
+  char state = '?';               ///< R running, S sleeping, D uninterruptible, T stopped, Z zombie
+  std::string wait_channel;       ///< kernel function that it sleeps in; empty: not readable or running
+  long system_call = -1;          ///< number; -1: running or not readable
+  int descriptor = -1;            ///< first argument of read, write, ioctl, poll and the like
   std::string descriptor_target;  ///< "pipe:[123]", "/dev/kfd"
   std::uint64_t first_argument = 0;
-  double cpu_share = 0;      ///< of one CPU, between the two looks
+  double cpu_share = 0;  ///< of one CPU, between the two looks
 };
 
 struct HangView {
@@ -32,7 +32,7 @@ struct HangView {
 };
 
 struct HangVerdict {
-  std::string id;    ///< "busy-loop", "lock", "pipe", "socket", "device", "uninterruptible", "stopped", "ended", "child", "sleep", "moving", "unknown"
+  std::string id;  ///< "busy-loop", "lock", "pipe", "socket", "device", "uninterruptible", "stopped", "ended", "child", "sleep", "moving", "unknown"
   std::string what;  ///< one sentence
   std::vector<std::string> next;
 };

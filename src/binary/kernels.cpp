@@ -41,12 +41,19 @@ std::optional<Descriptor> read_descriptor(const elf::File& file, const elf::Symb
   if (!bytes && symbol.section < file.sections().size())
     if (const auto content = file.content(file.sections()[symbol.section])) bytes = content->from(symbol.value);
   if (!bytes || bytes->size() < descriptor_size) return std::nullopt;
-  return Descriptor{.lds_bytes = *bytes->number<std::uint32_t>(0), .scratch_bytes = *bytes->number<std::uint32_t>(4), .kernarg_bytes = *bytes->number<std::uint32_t>(8),
-                    .rsrc1 = *bytes->number<std::uint32_t>(48), .rsrc2 = *bytes->number<std::uint32_t>(52), .rsrc3 = *bytes->number<std::uint32_t>(44),
-                    .properties = *bytes->number<std::uint16_t>(56), .kernarg_preload = *bytes->number<std::uint16_t>(58)};
+  return Descriptor{.lds_bytes = *bytes->number<std::uint32_t>(0),
+                    .scratch_bytes = *bytes->number<std::uint32_t>(4),
+                    .kernarg_bytes = *bytes->number<std::uint32_t>(8),
+                    .rsrc1 = *bytes->number<std::uint32_t>(48),
+                    .rsrc2 = *bytes->number<std::uint32_t>(52),
+                    .rsrc3 = *bytes->number<std::uint32_t>(44),
+                    .properties = *bytes->number<std::uint16_t>(56),
+                    .kernarg_preload = *bytes->number<std::uint16_t>(58)};
 }
 
-std::uint64_t count(const Value& metadata, std::string_view name) { return static_cast<std::uint64_t>(std::max<std::int64_t>(0, metadata[name].as_int())); }
+std::uint64_t count(const Value& metadata, std::string_view name) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, metadata[name].as_int()));
+}
 
 void judge(Kernel& kernel, const std::optional<TargetLimits>& limits, const Launch& launch) {
   const Value& metadata = kernel.metadata;
@@ -58,31 +65,48 @@ void judge(Kernel& kernel, const std::optional<TargetLimits>& limits, const Laun
     const auto volume = area ? elf::multiply(*area, launch.z) : std::nullopt;
     asked = volume.value_or(~std::uint64_t{0});
     if (largest != 0 && asked > largest)
-      kernel.faults.push_back(fmt::format("a workgroup of {} work-items is more than the {} that the kernel was compiled for (launch bounds): hipErrorInvalidConfiguration", asked, largest));
+      kernel.faults.push_back(fmt::format(
+          "a workgroup of {} work-items is more than the {} that the kernel was compiled for (launch bounds): hipErrorInvalidConfiguration", asked,
+          largest));
     const auto& required = metadata["reqd_workgroup_size"].items();
-    if (required.size() == 3 && (count(Value::object({{"v", required[0]}}), "v") != launch.x || static_cast<std::uint64_t>(required[1].as_int()) != launch.y ||
-                                 static_cast<std::uint64_t>(required[2].as_int()) != launch.z))
-      kernel.faults.push_back(fmt::format("the kernel must be launched with workgroups of {} x {} x {}", required[0].as_int(), required[1].as_int(), required[2].as_int()));
+    if (required.size() == 3 &&
+        (count(Value::object({{"v", required[0]}}), "v") != launch.x || static_cast<std::uint64_t>(required[1].as_int()) != launch.y ||
+         static_cast<std::uint64_t>(required[2].as_int()) != launch.z))
+      kernel.faults.push_back(fmt::format("the kernel must be launched with workgroups of {} x {} x {}", required[0].as_int(), required[1].as_int(),
+                                          required[2].as_int()));
     if (asked % wavefront != 0)
-      kernel.remarks.push_back(fmt::format("{} work-items are no multiple of the wavefront of {}: {} lanes idle", asked, wavefront, wavefront - asked % wavefront));
+      kernel.remarks.push_back(
+          fmt::format("{} work-items are no multiple of the wavefront of {}: {} lanes idle", asked, wavefront, wavefront - asked % wavefront));
   }
   if (limits) {
     const auto lds = elf::add(static_lds, launch.dynamic_lds_bytes).value_or(~std::uint64_t{0});
     if (lds > limits->lds_per_workgroup)
-      kernel.faults.push_back(fmt::format("{} bytes of LDS ({} static, {} dynamic) are more than the {} that a workgroup can have on {}", lds, static_lds, launch.dynamic_lds_bytes,
-                                          limits->lds_per_workgroup, limits->name));
-    KernelNeeds needs{.wavefront = wavefront, .vgprs = count(metadata, "vgpr_count"), .agprs = count(metadata, "agpr_count"), .sgprs = count(metadata, "sgpr_count"),
-                      .lds_bytes = std::min(lds, limits->lds_per_workgroup), .workgroup = std::min(asked != 0 ? asked : largest, limits->max_workgroup), .workgroup_processor = true};
-    if (const Value* mode = metadata.find("workgroup_processor_mode")) needs.workgroup_processor = mode->as_int() != 0;
-    else if (kernel.descriptor) needs.workgroup_processor = kernel.descriptor->workgroup_processor();
+      kernel.faults.push_back(fmt::format("{} bytes of LDS ({} static, {} dynamic) are more than the {} that a workgroup can have on {}", lds,
+                                          static_lds, launch.dynamic_lds_bytes, limits->lds_per_workgroup, limits->name));
+    KernelNeeds needs{.wavefront = wavefront,
+                      .vgprs = count(metadata, "vgpr_count"),
+                      .agprs = count(metadata, "agpr_count"),
+                      .sgprs = count(metadata, "sgpr_count"),
+                      .lds_bytes = std::min(lds, limits->lds_per_workgroup),
+                      .workgroup = std::min(asked != 0 ? asked : largest, limits->max_workgroup),
+                      .workgroup_processor = true};
+    if (const Value* mode = metadata.find("workgroup_processor_mode"))
+      needs.workgroup_processor = mode->as_int() != 0;
+    else if (kernel.descriptor)
+      needs.workgroup_processor = kernel.descriptor->workgroup_processor();
     kernel.occupancy = occupancy(*limits, needs);
   }
-  if (const auto spilled = count(metadata, "vgpr_spill_count"); spilled != 0) kernel.remarks.push_back(fmt::format("{} vector registers are spilled to memory", spilled));
-  if (const auto spilled = count(metadata, "sgpr_spill_count"); spilled != 0) kernel.remarks.push_back(fmt::format("{} scalar registers are spilled", spilled));
-  if (const auto scratch = count(metadata, "private_segment_fixed_size"); scratch != 0) kernel.remarks.push_back(fmt::format("{} bytes of scratch memory a work-item", scratch));
-  if (metadata["uses_dynamic_stack"].as_bool()) kernel.remarks.push_back("uses a dynamic stack (recursion or indirect calls): its scratch size is not known");
+  if (const auto spilled = count(metadata, "vgpr_spill_count"); spilled != 0)
+    kernel.remarks.push_back(fmt::format("{} vector registers are spilled to memory", spilled));
+  if (const auto spilled = count(metadata, "sgpr_spill_count"); spilled != 0)
+    kernel.remarks.push_back(fmt::format("{} scalar registers are spilled", spilled));
+  if (const auto scratch = count(metadata, "private_segment_fixed_size"); scratch != 0)
+    kernel.remarks.push_back(fmt::format("{} bytes of scratch memory a work-item", scratch));
+  if (metadata["uses_dynamic_stack"].as_bool())
+    kernel.remarks.push_back("uses a dynamic stack (recursion or indirect calls): its scratch size is not known");
   if (kernel.descriptor && kernel.descriptor->lds_bytes != static_lds)
-    kernel.faults.push_back(fmt::format("the descriptor says {} bytes of LDS, the metadata {}: the code object is damaged", kernel.descriptor->lds_bytes, static_lds));
+    kernel.faults.push_back(
+        fmt::format("the descriptor says {} bytes of LDS, the metadata {}: the code object is damaged", kernel.descriptor->lds_bytes, static_lds));
 }
 
 }  // namespace
@@ -113,7 +137,8 @@ Result<std::vector<Kernel>> read_kernels(std::string_view code, const std::optio
       if (symbol.section != 0 && symbol.name.ends_with(".kd")) symbols.emplace(symbol.name, symbol);
   std::vector<Kernel> kernels;
   for (const auto& row : (*metadata)["amdhsa.kernels"].items()) {
-    Kernel kernel{.name = std::string(row[".name"].as_text()), .metadata = plain_names(row), .descriptor = {}, .occupancy = {}, .faults = {}, .remarks = {}};
+    Kernel kernel{
+        .name = std::string(row[".name"].as_text()), .metadata = plain_names(row), .descriptor = {}, .occupancy = {}, .faults = {}, .remarks = {}};
     if (const auto found = symbols.find(row[".symbol"].as_text()); found != symbols.end()) kernel.descriptor = read_descriptor(*file, found->second);
     if (!kernel.descriptor) kernel.faults.push_back("its descriptor is not in the code object");
     judge(kernel, limits, launch);
@@ -131,13 +156,23 @@ Value kernel_to_json(const Kernel& kernel, std::string_view file, std::string_vi
     if (status == 0 && plain) out.set("demangled", std::string(plain.get()));
   }
   if (const auto& d = kernel.descriptor)
-    out.set("descriptor", Value::object({{"group_segment_fixed_size", d->lds_bytes}, {"private_segment_fixed_size", d->scratch_bytes}, {"kernarg_size", d->kernarg_bytes},
-                                         {"compute_pgm_rsrc1", d->rsrc1}, {"compute_pgm_rsrc2", d->rsrc2}, {"compute_pgm_rsrc3", d->rsrc3},
-                                         {"kernel_code_properties", static_cast<int>(d->properties)}, {"kernarg_preload", static_cast<int>(d->kernarg_preload)},
-                                         {"wavefront_size32", d->wave32()}, {"uses_dynamic_stack", d->dynamic_stack()}}));
+    out.set("descriptor", Value::object({{"group_segment_fixed_size", d->lds_bytes},
+                                         {"private_segment_fixed_size", d->scratch_bytes},
+                                         {"kernarg_size", d->kernarg_bytes},
+                                         {"compute_pgm_rsrc1", d->rsrc1},
+                                         {"compute_pgm_rsrc2", d->rsrc2},
+                                         {"compute_pgm_rsrc3", d->rsrc3},
+                                         {"kernel_code_properties", static_cast<int>(d->properties)},
+                                         {"kernarg_preload", static_cast<int>(d->kernarg_preload)},
+                                         {"wavefront_size32", d->wave32()},
+                                         {"uses_dynamic_stack", d->dynamic_stack()}}));
   if (const auto& o = kernel.occupancy)
-    out.set("occupancy", Value::object({{"waves_per_simd", o->waves_per_simd}, {"waves_per_simd_max", o->waves_per_simd_max}, {"limited_by", o->limited_by},
-                                        {"by_vgpr", o->by_vgpr}, {"by_sgpr", o->by_sgpr}, {"by_lds", o->by_lds}}));
+    out.set("occupancy", Value::object({{"waves_per_simd", o->waves_per_simd},
+                                        {"waves_per_simd_max", o->waves_per_simd_max},
+                                        {"limited_by", o->limited_by},
+                                        {"by_vgpr", o->by_vgpr},
+                                        {"by_sgpr", o->by_sgpr},
+                                        {"by_lds", o->by_lds}}));
   out.set("faults", Value::list_of(kernel.faults));
   out.set("remarks", Value::list_of(kernel.remarks));
   return out;

@@ -26,13 +26,13 @@ struct Descriptor {
 
 /// What a user wants to launch a kernel with.
 struct Launch {
-  std::uint64_t x = 0, y = 1, z = 1;   ///< workgroup size; x = 0: not given
+  std::uint64_t x = 0, y = 1, z = 1;  ///< workgroup size; x = 0: not given
   std::uint64_t dynamic_lds_bytes = 0;
 };
 
 struct Kernel {
-  std::string name;    ///< as in the metadata (mangled)
-  Value metadata;      ///< the metadata's members, names without their dot, args likewise
+  std::string name;  ///< as in the metadata (mangled)
+  Value metadata;    ///< the metadata's members, names without their dot, args likewise
   std::optional<Descriptor> descriptor;
   std::optional<Occupancy> occupancy;
   std::vector<std::string> faults;   ///< reasons why a launch must fail

@@ -32,7 +32,8 @@ std::string_view machine_directory() { return "x86_64-linux-gnu"; }
 /// "GLIBCXX_3.4.30" -> ("GLIBCXX", "3.4.30").
 std::optional<std::pair<std::string_view, std::string_view>> family(std::string_view version) {
   const auto underscore = version.rfind('_');
-  if (underscore == std::string_view::npos || underscore + 1 >= version.size() || version[underscore + 1] < '0' || version[underscore + 1] > '9') return std::nullopt;
+  if (underscore == std::string_view::npos || underscore + 1 >= version.size() || version[underscore + 1] < '0' || version[underscore + 1] > '9')
+    return std::nullopt;
   return std::pair(version.substr(0, underscore), version.substr(underscore + 1));
 }
 
@@ -52,7 +53,13 @@ class Resolver {
     view_.program = program;
     auto opened = open(program);
     if (!opened) return std::unexpected(opened.error());
-    opened->shown = {.name = program, .path = program, .real_path = real(program), .soname = std::string(opened->dynamic.soname), .by = FoundBy::program, .through = {}, .asked_by = {}};
+    opened->shown = {.name = program,
+                     .path = program,
+                     .real_path = real(program),
+                     .soname = std::string(opened->dynamic.soname),
+                     .by = FoundBy::program,
+                     .through = {},
+                     .asked_by = {}};
     {
       const auto file = elf::File::parse(opened->file->bytes());
       view_.interpreter = file->interpreter();
@@ -71,7 +78,9 @@ class Resolver {
   }
 
  private:
-  [[nodiscard]] std::string at_root(const std::string& path) const { return options_.root.empty() || !path.starts_with('/') ? path : options_.root + path; }
+  [[nodiscard]] std::string at_root(const std::string& path) const {
+    return options_.root.empty() || !path.starts_with('/') ? path : options_.root + path;
+  }
 
   [[nodiscard]] std::string real(const std::string& path) const {
     std::error_code error;
@@ -86,7 +95,8 @@ class Resolver {
     out.file = std::make_unique<MappedFile>(std::move(*file));
     const std::string_view bytes = out.file->bytes();
     if (bytes.starts_with("#!"))
-      return fail(fmt::format("a script for {}", trim(bytes.substr(2, std::min<std::size_t>(bytes.find('\n'), 200) - 2))), path, "give the interpreter itself (in Python: sys.executable)");
+      return fail(fmt::format("a script for {}", trim(bytes.substr(2, std::min<std::size_t>(bytes.find('\n'), 200) - 2))), path,
+                  "give the interpreter itself (in Python: sys.executable)");
     const auto parsed = elf::File::parse(bytes);
     if (!parsed) return fail(parsed.error().what, path, "give a program, a library or a Python interpreter");
     if (parsed->header().machine != elf::machine_x86_64) return fail("it is for another kind of processor", path);
@@ -168,7 +178,8 @@ class Resolver {
     for (auto it = first; it != last; ++it)
       if (usable(it->second)) return Place{it->second, {}, FoundBy::cache};
     const std::string machine(machine_directory());
-    for (const auto& directory : {"/lib/" + machine, "/usr/lib/" + machine, std::string("/lib64"), std::string("/usr/lib64"), std::string("/lib"), std::string("/usr/lib")}) {
+    for (const auto& directory :
+         {"/lib/" + machine, "/usr/lib/" + machine, std::string("/lib64"), std::string("/usr/lib64"), std::string("/lib"), std::string("/usr/lib")}) {
       std::string path = directory + "/" + name;
       if (usable(path)) return Place{std::move(path), directory, FoundBy::default_directory};
     }
@@ -181,7 +192,8 @@ class Resolver {
     const std::string asked_by = loaded_[asker].shown.path;
     if (!place) {
       if (missing_.emplace(name, asked_by).second)
-        view_.missing.push_back({.name = name, .path = {}, .real_path = {}, .soname = {}, .by = FoundBy::missing, .through = {}, .asked_by = asked_by});
+        view_.missing.push_back(
+            {.name = name, .path = {}, .real_path = {}, .soname = {}, .by = FoundBy::missing, .through = {}, .asked_by = asked_by});
       return;
     }
     const std::string real_path = real(place->path);
@@ -191,7 +203,13 @@ class Resolver {
     }
     auto opened = open(place->path);
     if (!opened) return;
-    opened->shown = {.name = name, .path = place->path, .real_path = real_path, .soname = std::string(opened->dynamic.soname), .by = place->by, .through = place->through, .asked_by = asked_by};
+    opened->shown = {.name = name,
+                     .path = place->path,
+                     .real_path = real_path,
+                     .soname = std::string(opened->dynamic.soname),
+                     .by = place->by,
+                     .through = place->through,
+                     .asked_by = asked_by};
     opened->ancestors = loaded_[asker].ancestors;
     opened->ancestors.insert(opened->ancestors.begin(), asker);
     add(std::move(*opened));
@@ -213,7 +231,8 @@ class Resolver {
     std::map<std::string, std::string> rocm;  // directory -> one of its libraries
     for (const auto& library : loaded_) {
       const auto name = fs::path(library.shown.path).filename().string();
-      for (const std::string_view part : {"libamdhip64.so", "libhsa-runtime64.so", "libamd_comgr.so", "librocblas.so", "libhipblaslt.so", "libMIOpen.so", "librccl.so", "librocm_kpack.so"})
+      for (const std::string_view part : {"libamdhip64.so", "libhsa-runtime64.so", "libamd_comgr.so", "librocblas.so", "libhipblaslt.so",
+                                          "libMIOpen.so", "librccl.so", "librocm_kpack.so"})
         if (name.starts_with(part)) rocm.emplace(fs::path(library.shown.real_path).parent_path().string(), name);
     }
     if (rocm.size() > 1) {
@@ -236,7 +255,11 @@ class Resolver {
           // A library without any version definition satisfies every version (the loader warns at most).
           if (library.dynamic.version_definitions.empty() || version.weak) continue;
           if (std::ranges::find(library.dynamic.version_definitions, version.name) != library.dynamic.version_definitions.end()) continue;
-          VersionProblem problem{.file = user.shown.path, .library = std::string(need.library), .library_path = library.shown.path, .version = std::string(version.name), .best_had = {}};
+          VersionProblem problem{.file = user.shown.path,
+                                 .library = std::string(need.library),
+                                 .library_path = library.shown.path,
+                                 .version = std::string(version.name),
+                                 .best_had = {}};
           const auto wanted = family(version.name);
           for (const auto have : library.dynamic.version_definitions) {
             const auto row = family(have);
@@ -266,7 +289,8 @@ class Resolver {
 };
 
 Value library_json(const LoadedLibrary& library) {
-  Value out = Value::object({{"name", library.name}, {"path", library.path.empty() ? Value() : Value(library.path)}, {"found_by", found_by_name(library.by)}});
+  Value out = Value::object(
+      {{"name", library.name}, {"path", library.path.empty() ? Value() : Value(library.path)}, {"found_by", found_by_name(library.by)}});
   if (!library.real_path.empty() && library.real_path != library.path) out.set("real_path", library.real_path);
   if (!library.soname.empty()) out.set("soname", library.soname);
   if (!library.through.empty()) out.set("through", library.through);
@@ -284,15 +308,24 @@ Value map_json(const std::map<std::string, std::string>& map) {
 
 std::string_view found_by_name(FoundBy by) {
   switch (by) {
-    case FoundBy::program: return "program";
-    case FoundBy::already_loaded: return "already-loaded";
-    case FoundBy::path: return "path";
-    case FoundBy::rpath: return "rpath";
-    case FoundBy::library_path: return "LD_LIBRARY_PATH";
-    case FoundBy::runpath: return "runpath";
-    case FoundBy::cache: return "ld.so.cache";
-    case FoundBy::default_directory: return "default-directory";
-    case FoundBy::missing: break;
+    case FoundBy::program:
+      return "program";
+    case FoundBy::already_loaded:
+      return "already-loaded";
+    case FoundBy::path:
+      return "path";
+    case FoundBy::rpath:
+      return "rpath";
+    case FoundBy::library_path:
+      return "LD_LIBRARY_PATH";
+    case FoundBy::runpath:
+      return "runpath";
+    case FoundBy::cache:
+      return "ld.so.cache";
+    case FoundBy::default_directory:
+      return "default-directory";
+    case FoundBy::missing:
+      break;
   }
   return "missing";
 }
@@ -304,11 +337,24 @@ Value loader_to_json(const LoaderView& view) {
   for (const auto& library : view.loaded) loaded.push(library_json(library));
   for (const auto& library : view.missing) missing.push(library_json(library));
   for (const auto& problem : view.versions)
-    versions.push(Value::object({{"file", problem.file}, {"library", problem.library}, {"library_path", problem.library_path}, {"needs", problem.version}, {"newest_had", problem.best_had}}));
-  for (const auto& duplicate : view.duplicates) duplicates.push(Value::object({{"library", duplicate.soname}, {"paths", Value::list_of(duplicate.paths)}}));
-  return Value::object({{"schema", "firstfault/libs/1"}, {"program", view.program}, {"interpreter", view.interpreter}, {"loaded", std::move(loaded)}, {"missing", std::move(missing)},
-                        {"unresolved_versions", std::move(versions)}, {"duplicates", std::move(duplicates)}, {"newest_needed", map_json(view.newest_needed)},
-                        {"newest_had", map_json(view.newest_had)}, {"mixed_rocm", Value::list_of(view.mixed_rocm)}, {"remarks", Value::list_of(view.remarks)}});
+    versions.push(Value::object({{"file", problem.file},
+                                 {"library", problem.library},
+                                 {"library_path", problem.library_path},
+                                 {"needs", problem.version},
+                                 {"newest_had", problem.best_had}}));
+  for (const auto& duplicate : view.duplicates)
+    duplicates.push(Value::object({{"library", duplicate.soname}, {"paths", Value::list_of(duplicate.paths)}}));
+  return Value::object({{"schema", "firstfault/libs/1"},
+                        {"program", view.program},
+                        {"interpreter", view.interpreter},
+                        {"loaded", std::move(loaded)},
+                        {"missing", std::move(missing)},
+                        {"unresolved_versions", std::move(versions)},
+                        {"duplicates", std::move(duplicates)},
+                        {"newest_needed", map_json(view.newest_needed)},
+                        {"newest_had", map_json(view.newest_had)},
+                        {"mixed_rocm", Value::list_of(view.mixed_rocm)},
+                        {"remarks", Value::list_of(view.remarks)}});
 }
 
 }  // namespace ff::binary

@@ -18,13 +18,13 @@ enum class FoundBy { program, already_loaded, path, rpath, library_path, runpath
 [[nodiscard]] std::string_view found_by_name(FoundBy by);
 
 struct LoadedLibrary {
-  std::string name;     ///< as asked for: "libstdc++.so.6", or a path
-  std::string path;     ///< where it was found; empty when missing
+  std::string name;  ///< as asked for: "libstdc++.so.6", or a path
+  std::string path;  ///< where it was found; empty when missing
   std::string real_path;
   std::string soname;
   FoundBy by = FoundBy::missing;
-  std::string through;  ///< the directory entry that found it ("$ORIGIN/../lib"), or who loaded it already
-  std::string asked_by; ///< path of the file that asks
+  std::string through;   ///< the directory entry that found it ("$ORIGIN/../lib"), or who loaded it already
+  std::string asked_by;  ///< path of the file that asks
 };
 
 struct VersionProblem {
@@ -39,7 +39,7 @@ struct Duplicate {
 
 struct LoaderView {
   std::string program, interpreter;
-  std::vector<LoadedLibrary> loaded;   ///< the program first, then in the order in which the loader maps them
+  std::vector<LoadedLibrary> loaded;  ///< the program first, then in the order in which the loader maps them
   std::vector<LoadedLibrary> missing;
   std::vector<VersionProblem> versions;
   /// One library, two files of its family in one process: the same soname under two paths, or two major versions.
@@ -51,10 +51,10 @@ struct LoaderView {
 };
 
 struct LoaderOptions {
-  std::string library_path;         ///< LD_LIBRARY_PATH
-  std::vector<std::string> preload; ///< loaded first, before what the program needs (LD_PRELOAD)
-  std::vector<std::string> also;    ///< opened afterwards, as by dlopen: extension modules of a Python
-  std::string root;                 ///< prefix of every absolute path; empty: this machine
+  std::string library_path;          ///< LD_LIBRARY_PATH
+  std::vector<std::string> preload;  ///< loaded first, before what the program needs (LD_PRELOAD)
+  std::vector<std::string> also;     ///< opened afterwards, as by dlopen: extension modules of a Python
+  std::string root;                  ///< prefix of every absolute path; empty: this machine
 };
 
 /// What the loader would load for a program or library, without running it. Errors: no such file, no ELF file for this machine.

@@ -31,7 +31,8 @@ std::optional<elf::TargetId> target_in_name(std::string_view name) {
         more = false;
         for (const std::string_view feature : {"sramecc", "xnack"}) {
           const std::string_view rest = name.substr(end);
-          if (rest.size() <= feature.size() + 1 || (rest[0] != '-' && rest[0] != '_' && rest[0] != ':') || !rest.substr(1).starts_with(feature)) continue;
+          if (rest.size() <= feature.size() + 1 || (rest[0] != '-' && rest[0] != '_' && rest[0] != ':') || !rest.substr(1).starts_with(feature))
+            continue;
           const char sign = rest[feature.size() + 1];
           if (sign != '+' && sign != '-') continue;
           (feature == "xnack" ? target->xnack : target->sramecc) = sign == '+' ? elf::Feature::on : elf::Feature::off;
@@ -50,7 +51,8 @@ std::optional<MiopenName> miopen_name(std::string_view name) {
   const auto dot = name.find('.');
   if (!name.starts_with("gfx") || dot == std::string_view::npos) return std::nullopt;
   const std::string_view extension = name.substr(dot);
-  if (extension != ".db" && extension != ".kdb" && extension != ".ukdb" && !extension.ends_with(".txt") && !extension.ends_with(".model") && !extension.ends_with(".bz2"))
+  if (extension != ".db" && extension != ".kdb" && extension != ".ukdb" && !extension.ends_with(".txt") && !extension.ends_with(".model") &&
+      !extension.ends_with(".bz2"))
     return std::nullopt;
   const std::string_view base = name.substr(0, dot);
   std::optional<MiopenName> best;
@@ -58,8 +60,10 @@ std::optional<MiopenName> miopen_name(std::string_view name) {
     if (!base.starts_with(row.processor)) continue;
     std::string_view rest = base.substr(row.processor.size());
     std::optional<int> units = 0;
-    if (rest.starts_with("_")) units = to_integer<int>(rest.substr(1));
-    else if (!rest.empty()) units = to_integer<int>(rest, 16);
+    if (rest.starts_with("_"))
+      units = to_integer<int>(rest.substr(1));
+    else if (!rest.empty())
+      units = to_integer<int>(rest, 16);
     if (!units || *units < 0 || *units > compute_unit_limit || (*units == 0 && !rest.empty())) continue;
     // "gfx90a6e" reads as gfx90a with 0x6e units, not as gfx90a6e: the longest processor that leaves a count wins.
     if (!best || row.processor.size() > best->processor.size()) best = MiopenName{std::string(row.processor), *units};

@@ -14,8 +14,10 @@ constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { retur
 std::uint64_t waves_by_sgprs(int generation, std::uint64_t sgprs, std::uint64_t maximum) {
   if (generation >= 10) return maximum;  // a fixed share per wave
   std::uint64_t waves = 0;
-  if (generation >= 8) waves = sgprs <= 80 ? 10 : sgprs <= 88 ? 9 : sgprs <= 100 ? 8 : 7;
-  else waves = sgprs <= 48 ? 10 : sgprs <= 56 ? 9 : sgprs <= 64 ? 8 : sgprs <= 72 ? 7 : sgprs <= 80 ? 6 : 5;
+  if (generation >= 8)
+    waves = sgprs <= 80 ? 10 : sgprs <= 88 ? 9 : sgprs <= 100 ? 8 : 7;
+  else
+    waves = sgprs <= 48 ? 10 : sgprs <= 56 ? 9 : sgprs <= 64 ? 8 : sgprs <= 72 ? 7 : sgprs <= 80 ? 6 : 5;
   return std::min(waves, maximum);
 }
 
@@ -47,7 +49,8 @@ Occupancy occupancy(const TargetLimits& limits, const KernelNeeds& needs) {
   Occupancy out;
   const std::uint64_t most = out.waves_per_simd_max = limits.waves_per_simd;
   const bool wave32 = needs.wavefront == 32;
-  const std::uint64_t total = wave32 ? limits.vgpr_total_w32 : limits.vgpr_total_w64, granule = wave32 ? limits.vgpr_granule_w32 : limits.vgpr_granule_w64;
+  const std::uint64_t total = wave32 ? limits.vgpr_total_w32 : limits.vgpr_total_w64,
+                      granule = wave32 ? limits.vgpr_granule_w32 : limits.vgpr_granule_w64;
   // On gfx90a and later CDNA the metadata's vgpr_count holds the accumulation registers too; on gfx908 they are a second file.
   const std::uint64_t registers = limits.unified_registers ? needs.vgprs : std::max(needs.vgprs, needs.agprs);
   out.by_vgpr = registers < granule ? most : std::min(most, std::max<std::uint64_t>(1, total / round_up(registers, granule)));
@@ -62,15 +65,20 @@ Occupancy occupancy(const TargetLimits& limits, const KernelNeeds& needs) {
   const std::uint64_t barriers = whole_processor ? 32 : 16;
   const std::uint64_t most_groups = group_waves == 1 ? most_waves : std::max<std::uint64_t>(1, std::min(most_waves / group_waves, barriers));
   std::uint64_t groups = most_groups;
-  if (needs.lds_bytes != 0) groups = std::min(most_groups, std::max<std::uint64_t>(1, lds / std::max<std::uint64_t>(1, round_up(needs.lds_bytes, limits.lds_granule))));
+  if (needs.lds_bytes != 0)
+    groups = std::min(most_groups, std::max<std::uint64_t>(1, lds / std::max<std::uint64_t>(1, round_up(needs.lds_bytes, limits.lds_granule))));
   const std::uint64_t without_lds = std::min(most, divide_up(most_groups * group_waves, simds));
   out.by_lds = std::min(most, divide_up(groups * group_waves, simds));
 
   out.waves_per_simd = std::min({out.by_vgpr, out.by_sgpr, out.by_lds});
-  if (out.waves_per_simd == most) out.limited_by = "hardware";
-  else if (out.waves_per_simd == out.by_vgpr) out.limited_by = "vgpr";
-  else if (out.waves_per_simd == out.by_sgpr) out.limited_by = "sgpr";
-  else out.limited_by = out.by_lds == without_lds ? "workgroup" : "lds";
+  if (out.waves_per_simd == most)
+    out.limited_by = "hardware";
+  else if (out.waves_per_simd == out.by_vgpr)
+    out.limited_by = "vgpr";
+  else if (out.waves_per_simd == out.by_sgpr)
+    out.limited_by = "sgpr";
+  else
+    out.limited_by = out.by_lds == without_lds ? "workgroup" : "lds";
   return out;
 }
 

@@ -31,7 +31,7 @@ struct KernelNeeds {
 
 struct Occupancy {
   std::uint64_t waves_per_simd = 0, waves_per_simd_max = 0;
-  std::string limited_by;  ///< "vgpr", "sgpr", "lds", "workgroup", or "hardware" when nothing but the hardware limits it
+  std::string limited_by;                              ///< "vgpr", "sgpr", "lds", "workgroup", or "hardware" when nothing but the hardware limits it
   std::uint64_t by_vgpr = 0, by_sgpr = 0, by_lds = 0;  ///< waves per SIMD that each would allow; by_lds covers barriers as well
 };
 /// Waves that can be resident on one SIMD: the compiler's own rule (LLVM AMDGPUBaseInfo.cpp, getNumWavesPerEUWithNumVGPRs,

@@ -43,7 +43,8 @@ std::string reason(archive* a) {
 
 /// A relative path without "..", "." and empty parts, or nothing when it must be refused.
 std::optional<std::string> safe_path(std::string_view path) {
-  if (path.empty() || path.starts_with('/') || path.find('\0') != std::string_view::npos || path.find('\\') != std::string_view::npos) return std::nullopt;
+  if (path.empty() || path.starts_with('/') || path.find('\0') != std::string_view::npos || path.find('\\') != std::string_view::npos)
+    return std::nullopt;
   std::string out;
   for (const std::string_view part : split(path, '/')) {
     if (part == "..") return std::nullopt;
@@ -105,8 +106,11 @@ std::string read_content(archive* a, std::string& content, Budget& budget) {
 
 bool looks_like_archive(std::string_view b) {
   using namespace std::string_view_literals;
-  return b.starts_with("\x28\xb5\x2f\xfd"sv) || b.starts_with("\x1f\x8b"sv) || b.starts_with("\xfd" "7zXZ\0"sv) || b.starts_with("PK\x03\x04"sv) ||
-         b.starts_with("PK\x05\x06"sv) || (b.size() > 262 && b.substr(257, 5) == "ustar");
+  return b.starts_with("\x28\xb5\x2f\xfd"sv) || b.starts_with("\x1f\x8b"sv) ||
+         b.starts_with(
+             "\xfd"
+             "7zXZ\0"sv) ||
+         b.starts_with("PK\x03\x04"sv) || b.starts_with("PK\x05\x06"sv) || (b.size() > 262 && b.substr(257, 5) == "ustar");
 }
 
 Result<Members> read_archive(std::string_view bytes, std::string_view name, const Limits& limits) {
@@ -157,7 +161,8 @@ Result<void> walk(const std::string& directory, const std::string& below, Member
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
     const std::string relative = below.empty() ? name : below + "/" + name;
-    if (const std::string over = budget.add_entry(relative); !over.empty()) return fail("refused: " + over, directory, "give the files that matter one by one");
+    if (const std::string over = budget.add_entry(relative); !over.empty())
+      return fail("refused: " + over, directory, "give the files that matter one by one");
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) continue;  // it went away meanwhile
     if (S_ISDIR(status.st_mode)) {

@@ -1,8 +1,7 @@
 #include "capture/capture.h"
 
-#include <cerrno>
-
 #include <algorithm>
+#include <cerrno>
 
 #include "base/text.h"
 
@@ -127,7 +126,9 @@ void Capture::add_stat(std::string_view path, NodeStat stat) { stats_[std::strin
 void Capture::add_error(std::string_view path, int error_number) { errors_[std::string(path)] = error_number; }
 void Capture::add_command(std::string_view name, CommandOutput output) { commands_[std::string(name)] = std::move(output); }
 void Capture::add_probe(std::string_view name, Value answer) { probes_[std::string(name)] = std::move(answer); }
-void Capture::remove_probe(std::string_view name) { std::erase_if(probes_, [&](const auto& entry) { return entry.first == name; }); }
+void Capture::remove_probe(std::string_view name) {
+  std::erase_if(probes_, [&](const auto& entry) { return entry.first == name; });
+}
 void Capture::add_text(std::string_view name, std::string content) { texts_[std::string(name)] = std::move(content); }
 
 void Capture::remove(std::string_view path) {

@@ -15,7 +15,7 @@ namespace ff::capture {
 
 /// Type, owner and mode of a path on the captured machine (what lstat said), plus its ACL when one was read.
 struct NodeStat {
-  char type = '?';  ///< 'f' file, 'd' directory, 'c' character device, 'b' block device, 'l' link, 's' socket, 'p' pipe
+  char type = '?';         ///< 'f' file, 'd' directory, 'c' character device, 'b' block device, 'l' link, 's' socket, 'p' pipe
   std::uint32_t mode = 0;  ///< permission bits, e.g. 0660
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;

@@ -37,7 +37,8 @@ using Workers = std::vector<Worker>;
 void add_file_workers(Workers& workers, const FoundHardware& hardware, const CollectOptions& options) {
   for (const ItemGroup& group : host_groups())
     workers.push_back({std::string(group.name), [&group](ProbeContext& c) { c.reader.read_all(group.items); }, {}});
-  workers.push_back({"pci", [](ProbeContext& c) {
+  workers.push_back({"pci",
+                     [](ProbeContext& c) {
                        if (c.hardware.pci_error != 0) c.emitter.error("/sys/bus/pci/devices", c.hardware.pci_error);
                        for (const std::string& address : c.hardware.pci_devices) {
                          c.reader.read({address, ItemKind::link}, "/sys/bus/pci/devices");
@@ -48,10 +49,12 @@ void add_file_workers(Workers& workers, const FoundHardware& hardware, const Col
                          c.reader.read({link, ItemKind::link});
                          c.reader.read({"device", ItemKind::link}, link);
                        }
-                     }, {}});
+                     },
+                     {}});
   for (const FoundGpu& gpu : hardware.gpus) {
     const bool asleep = gpu.asleep() && !options.wake;
-    workers.push_back({"gpu " + (gpu.card.empty() ? gpu.pci : gpu.card), [&gpu, asleep](ProbeContext& c) {
+    workers.push_back({"gpu " + (gpu.card.empty() ? gpu.pci : gpu.card),
+                       [&gpu, asleep](ProbeContext& c) {
                          if (!gpu.card.empty()) {
                            c.reader.read({gpu.card, ItemKind::link}, "/sys/class/drm");
                            c.reader.read_all(drm_card_items(), "/sys/class/drm/" + gpu.card, asleep);
@@ -60,7 +63,8 @@ void add_file_workers(Workers& workers, const FoundHardware& hardware, const Col
                          for (const std::string& bridge : gpu.bridges)
                            c.reader.read_all(pci_path_items(), "/sys/bus/pci/devices/" + bridge,
                                              (asleep || c.hardware.is_asleep(bridge)) && !c.options.wake);
-                       }, {}});
+                       },
+                       {}});
   }
 }
 
@@ -175,7 +179,11 @@ Result<Capture> collect(const CollectOptions& given) {
       capture.add_command(item.name, std::move(not_run));
       continue;
     }
-    ChildOptions child{.argv = item.argv, .environment = child_environment(options), .directory = "/", .time_limit = item.time_limit, .output_limit_bytes = item.output_limit_bytes};
+    ChildOptions child{.argv = item.argv,
+                       .environment = child_environment(options),
+                       .directory = "/",
+                       .time_limit = item.time_limit,
+                       .output_limit_bytes = item.output_limit_bytes};
     child.argv[0] = program;
     children.push_back(std::move(child));
     running.push_back(&item);

@@ -62,7 +62,8 @@ Things python_packages(const Capture& c) {
     }
     if (python["torch"].is_object())
       for (const std::string_view build : {"hip", "cuda"})
-        if (python["torch"].find(build) != nullptr) out["torch's " + std::string(build) + in] = python["torch"][build].is_null() ? "none" : std::string(python["torch"][build].as_text());
+        if (python["torch"].find(build) != nullptr)
+          out["torch's " + std::string(build) + in] = python["torch"][build].is_null() ? "none" : std::string(python["torch"][build].as_text());
   }
   return out;
 }
@@ -73,14 +74,16 @@ Things pythons(const Capture& c) {
   std::map<std::string, std::string> out;
   std::size_t number = 0;
   for (const Value& python : list.items())
-    if (!python["prefix"].as_text().empty()) out["environment " + std::to_string(number++)] = std::string(python["prefix"].as_text()) + ", Python " + python["version"].to_string();
+    if (!python["prefix"].as_text().empty())
+      out["environment " + std::to_string(number++)] = std::string(python["prefix"].as_text()) + ", Python " + python["version"].to_string();
   return out;
 }
 
 Things environment(const Capture& c) {
   const Value& env = c.probe("env");
   if (env.is_null()) return std::nullopt;
-  constexpr std::array by_themselves{"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_STEP_ID", "SLURM_TASK_PID", "MASTER_PORT", "XDG_RUNTIME_DIR", "WSL_INTEROP", "TORCHELASTIC_RUN_ID"};
+  constexpr std::array by_themselves{"SLURM_JOB_ID", "SLURM_JOBID",     "SLURM_STEP_ID", "SLURM_TASK_PID",
+                                     "MASTER_PORT",  "XDG_RUNTIME_DIR", "WSL_INTEROP",   "TORCHELASTIC_RUN_ID"};
   std::map<std::string, std::string> out;
   for (const auto& [name, value] : env.members())
     if (std::ranges::find(by_themselves, std::string_view(name)) == by_themselves.end()) out[name] = value.to_string();
@@ -136,7 +139,8 @@ Things rocm(const Capture& c) {
   std::map<std::string, std::string> out;
   for (const Value& install : installs.items()) {
     const std::string root(install["root"].as_text());
-    out[root] = std::string(install["version"].as_text("version unknown")) + (install["is_link_to"].is_text() ? " -> " + std::string(install["is_link_to"].as_text()) : "");
+    out[root] = std::string(install["version"].as_text("version unknown")) +
+                (install["is_link_to"].is_text() ? " -> " + std::string(install["is_link_to"].as_text()) : "");
     for (const auto& [name, path] : install["libraries"].members())
       if (!install["is_link_to"].is_text()) out[root + " " + name] = path.as_text();
   }
@@ -204,11 +208,13 @@ Things gpus(const Capture& c) {
     looked = true;
     const std::string device = "/sys/class/drm/" + card + "/device";
     const std::string name = card_name(c, card);
-    for (const std::string_view file : {"unique_id", "mem_info_vram_total", "mem_info_vis_vram_total", "current_compute_partition", "current_memory_partition", "numa_node", "reset_method",
-                                        "enforce_isolation", "power_dpm_force_performance_level", "product_name"})
+    for (const std::string_view file :
+         {"unique_id", "mem_info_vram_total", "mem_info_vis_vram_total", "current_compute_partition", "current_memory_partition", "numa_node",
+          "reset_method", "enforce_isolation", "power_dpm_force_performance_level", "product_name"})
       add_value(out, c, device + "/" + std::string(file), name + " " + std::string(file));
     if (const auto pages = c.file(device + "/ras/gpu_vram_bad_pages")) out[name + " retired pages"] = std::to_string(lines(*pages).size());
-    for (const std::string& hwmon : c.list(device + "/hwmon")) add_value(out, c, device + "/hwmon/" + hwmon + "/power1_cap", name + " power cap (µW)");
+    for (const std::string& hwmon : c.list(device + "/hwmon"))
+      add_value(out, c, device + "/hwmon/" + hwmon + "/power1_cap", name + " power cap (µW)");
   }
   return looked ? Things(out) : Things();
 }
@@ -231,7 +237,8 @@ Things host(const Capture& c) {
   std::map<std::string, std::string> out;
   for (const std::string_view name : {"cpu_model", "logical_cpus", "sockets", "numa_nodes", "hypervisor"})
     if (const Value* value = c.probe("host").find(name)) out[std::string(name)] = value->to_string();
-  for (const std::string_view name : {"sys_vendor", "product_name", "board_name", "bios_version", "bios_date"}) add_value(out, c, "/sys/class/dmi/id/" + std::string(name), std::string(name));
+  for (const std::string_view name : {"sys_vendor", "product_name", "board_name", "bios_version", "bios_date"})
+    add_value(out, c, "/sys/class/dmi/id/" + std::string(name), std::string(name));
   if (const auto memory = c.file("/proc/meminfo"))
     for (const std::string_view line : lines(*memory))
       for (const std::string_view name : {"MemTotal:", "SwapTotal:"})
@@ -241,18 +248,22 @@ Things host(const Capture& c) {
 
 Things settings(const Capture& c) {
   std::map<std::string, std::string> out;
-  for (const std::string_view path : {"/proc/sys/kernel/numa_balancing", "/proc/sys/kernel/dmesg_restrict", "/proc/sys/kernel/randomize_va_space", "/proc/sys/kernel/yama/ptrace_scope",
-                                      "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/vm/nr_hugepages", "/proc/sys/vm/swappiness",
-                                      "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/module/pcie_aspm/parameters/policy", "/sys/kernel/security/lockdown",
-                                      "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/cpu.max"})
+  for (const std::string_view path :
+       {"/proc/sys/kernel/numa_balancing", "/proc/sys/kernel/dmesg_restrict", "/proc/sys/kernel/randomize_va_space",
+        "/proc/sys/kernel/yama/ptrace_scope", "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/vm/nr_hugepages",
+        "/proc/sys/vm/swappiness", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/module/pcie_aspm/parameters/policy",
+        "/sys/kernel/security/lockdown", "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/cpu.max"})
     add_value(out, c, std::string(path), std::string(path));
   if (const Value* governors = c.probe("host").find("governors")) out["CPU frequency governors"] = governors->to_string();
   for (const Value& disk : c.probe("disks").items()) {
     const std::string name = "disk " + std::string(disk["purpose"].as_text());
-    if (disk["mount"].is_text()) out[name + " mount"] = std::string(disk["mount"].as_text()) + " (" + std::string(disk["filesystem"].as_text()) + ", " + std::string(disk["options"].as_text()) + ")";
+    if (disk["mount"].is_text())
+      out[name + " mount"] = std::string(disk["mount"].as_text()) + " (" + std::string(disk["filesystem"].as_text()) + ", " +
+                             std::string(disk["options"].as_text()) + ")";
     if (disk["writable"].kind() == Value::Kind::boolean) out[name + " writable"] = disk["writable"].as_bool() ? "yes" : "no";
   }
-  if (c.probe("shm")["total_bytes"].is_number()) out["/dev/shm size"] = human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(c.probe("shm")["total_bytes"].as_int(), 0)));
+  if (c.probe("shm")["total_bytes"].is_number())
+    out["/dev/shm size"] = human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(c.probe("shm")["total_bytes"].as_int(), 0)));
   return out.empty() ? Things() : Things(out);
 }
 
@@ -270,8 +281,8 @@ Things work(const Capture& c) {
 Things files(const Capture& c) {
   std::map<std::string, std::string> out;
   for (const auto& [path, content] : c.files()) {
-    const bool configuration = (path.starts_with("/etc/") && path != "/etc/os-release") || path.starts_with("/lib/modprobe.d/") || path.starts_with("/usr/lib/modprobe.d/") ||
-                               path.starts_with("/run/modprobe.d/");
+    const bool configuration = (path.starts_with("/etc/") && path != "/etc/os-release") || path.starts_with("/lib/modprobe.d/") ||
+                               path.starts_with("/usr/lib/modprobe.d/") || path.starts_with("/run/modprobe.d/");
     const bool of_work = !path.starts_with("/proc/") && !path.starts_with("/sys/") && !path.starts_with("/dev/") && c.probe("work").is_object() &&
                          path.starts_with(c.probe("work")["root"].as_text("\n"));
     if (configuration || of_work) out[path] = content;
@@ -307,7 +318,8 @@ Things access(const Capture& c) {
     looked = true;
     std::string mode = "0000";
     for (std::size_t i = 0; i < 4; ++i) mode[3 - i] = static_cast<char>('0' + ((stat.mode >> (3 * i)) & 7));
-    out["owner of " + path] = (stat.user.empty() ? std::to_string(stat.uid) : stat.user) + ":" + (stat.group.empty() ? std::to_string(stat.gid) : stat.group) + " " + mode + (stat.acl.empty() ? "" : " " + stat.acl);
+    out["owner of " + path] = (stat.user.empty() ? std::to_string(stat.uid) : stat.user) + ":" +
+                              (stat.group.empty() ? std::to_string(stat.gid) : stat.group) + " " + mode + (stat.acl.empty() ? "" : " " + stat.acl);
   }
   return looked ? Things(out) : Things();
 }
@@ -318,7 +330,8 @@ Things user(const Capture& c) {
   std::map<std::string, std::string> out;
   if (user["uid"].is_number()) out["uid"] = user["uid"].to_string();
   std::vector<std::string> groups;
-  for (const Value& group : user["groups"].items()) groups.push_back(group["name"].as_text().empty() ? group["gid"].to_string() : std::string(group["name"].as_text()));
+  for (const Value& group : user["groups"].items())
+    groups.push_back(group["name"].as_text().empty() ? group["gid"].to_string() : std::string(group["name"].as_text()));
   std::ranges::sort(groups);
   out["groups"] = join(groups, ", ");
   return out;
@@ -338,13 +351,27 @@ struct Domain {
   bool by_line = false;
 };
 constexpr std::array domains{
-    Domain{"packages", "system package", system_packages},   Domain{"packages", "Python package", python_packages}, Domain{"packages", "Python environment", pythons},
-    Domain{"environment", "variable", environment},          Domain{"driver", "kernel", kernel},                    Domain{"driver", "module", modules},
-    Domain{"driver", "amdgpu parameter", module_parameters}, Domain{"driver", "dkms module", dkms},                 Domain{"driver", "ROCm", rocm},
-    Domain{"driver", "GPU firmware", firmware},              Domain{"hardware", "PCI device", pci_devices},         Domain{"hardware", "GPU", gpus},
-    Domain{"hardware", "KFD topology", kfd_nodes},           Domain{"hardware", "host", host},                      Domain{"configuration", "file", files, true},
-    Domain{"configuration", "setting", settings},            Domain{"configuration", "work tree", work},            Domain{"command-line", "kernel argument", kernel_arguments},
-    Domain{"access", "device node", access},                 Domain{"access", "user", user},                        Domain{"access", "limit", limits},
+    Domain{"packages", "system package", system_packages},
+    Domain{"packages", "Python package", python_packages},
+    Domain{"packages", "Python environment", pythons},
+    Domain{"environment", "variable", environment},
+    Domain{"driver", "kernel", kernel},
+    Domain{"driver", "module", modules},
+    Domain{"driver", "amdgpu parameter", module_parameters},
+    Domain{"driver", "dkms module", dkms},
+    Domain{"driver", "ROCm", rocm},
+    Domain{"driver", "GPU firmware", firmware},
+    Domain{"hardware", "PCI device", pci_devices},
+    Domain{"hardware", "GPU", gpus},
+    Domain{"hardware", "KFD topology", kfd_nodes},
+    Domain{"hardware", "host", host},
+    Domain{"configuration", "file", files, true},
+    Domain{"configuration", "setting", settings},
+    Domain{"configuration", "work tree", work},
+    Domain{"command-line", "kernel argument", kernel_arguments},
+    Domain{"access", "device node", access},
+    Domain{"access", "user", user},
+    Domain{"access", "limit", limits},
 };
 
 /// Lines that are only on one side, as sets: enough to see what was edited, and cheap.
@@ -364,7 +391,8 @@ void line_difference(std::string_view before, std::string_view after, Change& ch
     if (!trim(line).empty() && !a.contains(line) && change.added_lines.size() < most_lines) change.added_lines.push_back(shorten(line));
 }
 
-void compare(const Domain& domain, const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after, std::vector<Change>& out) {
+void compare(const Domain& domain, const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after,
+             std::vector<Change>& out) {
   std::set<std::string> names;
   for (const auto& [name, value] : before) names.insert(name);
   for (const auto& [name, value] : after) names.insert(name);
@@ -416,7 +444,8 @@ Difference diff(const Capture& before, const Capture& after) {
   return out;
 }
 
-Value diff_to_value(const Difference& difference, const Capture& before, const Capture& after, std::string_view before_name, std::string_view after_name) {
+Value diff_to_value(const Difference& difference, const Capture& before, const Capture& after, std::string_view before_name,
+                    std::string_view after_name) {
   Value changes = Value::list();
   for (const Change& change : difference.changes) {
     Value one = Value::object({{"group", change.group}, {"what", change.what}, {"name", to_utf8(change.name)}});

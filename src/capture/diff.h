@@ -12,9 +12,9 @@ namespace ff::capture {
 
 /// One thing that differs between two captures.
 struct Change {
-  std::string group;  ///< "packages", "environment", "driver", "hardware", "configuration", "command-line", "access"
-  std::string what;   ///< what kind of thing: "Python package in /opt/venv", "module parameter", "kernel argument"
-  std::string name;   ///< which one: "torch", "noretry", "iommu"
+  std::string group;                  ///< "packages", "environment", "driver", "hardware", "configuration", "command-line", "access"
+  std::string what;                   ///< what kind of thing: "Python package in /opt/venv", "module parameter", "kernel argument"
+  std::string name;                   ///< which one: "torch", "noretry", "iommu"
   std::optional<std::string> before;  ///< nothing: not there before
   std::optional<std::string> after;
   std::vector<std::string> removed_lines;  ///< of a text file, the first few
@@ -42,6 +42,7 @@ struct Difference {
 [[nodiscard]] Difference diff(const Capture& before, const Capture& after);
 
 /// "firstfault/diff/1" (docs/schema/diff.json).
-[[nodiscard]] Value diff_to_value(const Difference& difference, const Capture& before, const Capture& after, std::string_view before_name, std::string_view after_name);
+[[nodiscard]] Value diff_to_value(const Difference& difference, const Capture& before, const Capture& after, std::string_view before_name,
+                                  std::string_view after_name);
 
 }  // namespace ff::capture

@@ -91,12 +91,18 @@ Received receive(std::string_view stream, bool ended_well, Capture& capture) {
         received.begun.emplace(name);
         received.last_begun = std::string(name);
         break;
-      case 'f': capture.add_file(name, std::string(data)); break;
-      case 'l': capture.add_link(name, std::string(data)); break;
+      case 'f':
+        capture.add_file(name, std::string(data));
+        break;
+      case 'l':
+        capture.add_link(name, std::string(data));
+        break;
       case 's':
         if (const auto value = parse_json(data)) capture.add_stat(name, stat_from_value(*value));
         break;
-      case 'e': capture.add_error(name, number(data)); break;
+      case 'e':
+        capture.add_error(name, number(data));
+        break;
       case 't': {
         Value all = capture.probe("truncated");
         all.set(name, to_integer<std::int64_t>(data).value_or(0));
@@ -128,7 +134,8 @@ Received receive(std::string_view stream, bool ended_well, Capture& capture) {
         capture.add_command(name, std::move(output));
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   if (ended_well) received.last_begun.reset();

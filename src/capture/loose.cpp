@@ -66,7 +66,8 @@ Trees find_trees(const Members& files) {
     for (std::size_t i = 0; i + 2 < parts.size(); ++i) {
       if (parts[i] == "nodes" && is_number(parts[i + 1])) {
         const bool node = parts[i + 2] == "properties" && parts.size() == i + 3 && contains(content, "simd_count");
-        const bool part = (parts[i + 2] == "io_links" || parts[i + 2] == "p2p_links" || parts[i + 2] == "mem_banks" || parts[i + 2] == "caches") && parts.back() == "properties";
+        const bool part = (parts[i + 2] == "io_links" || parts[i + 2] == "p2p_links" || parts[i + 2] == "mem_banks" || parts[i + 2] == "caches") &&
+                          parts.back() == "properties";
         if (node || part) add(trees.kfd, join_until(parts, i));
       }
       if (is_card(parts[i]) && parts[i + 1] == "device") add(trees.cards, join_until(parts, i));
@@ -94,7 +95,8 @@ std::optional<Place> place_of(std::string_view name, const Trees& trees) {
   for (const std::string& base : trees.cards) {
     if (!name.starts_with(base)) continue;
     const std::string_view rest = name.substr(base.size());
-    if (is_card(rest.substr(0, rest.find('/'))) && rest.find('/') != std::string_view::npos) return Place{"/sys/class/drm/" + std::string(rest), base};
+    if (is_card(rest.substr(0, rest.find('/'))) && rest.find('/') != std::string_view::npos)
+      return Place{"/sys/class/drm/" + std::string(rest), base};
   }
   return std::nullopt;
 }
@@ -104,7 +106,8 @@ std::optional<Place> place_of(std::string_view name, const Trees& trees) {
 std::string without_padding(const std::string& content) {
   const auto end = content.find('\0');
   if (end == std::string::npos || content.size() != 4096 || content.find_first_not_of('\0', end) != std::string::npos) return content;
-  const bool text = std::ranges::all_of(std::string_view(content).substr(0, end), [](unsigned char c) { return c >= 0x20 || c == '\n' || c == '\t'; });
+  const bool text =
+      std::ranges::all_of(std::string_view(content).substr(0, end), [](unsigned char c) { return c >= 0x20 || c == '\n' || c == '\t'; });
   return text ? content.substr(0, end) : content;
 }
 
@@ -119,12 +122,13 @@ void ignore(Capture& capture, std::string_view name, std::string_view why) {
 Result<void> add_loose(const Members& files, Capture& capture) {
   const Trees trees = find_trees(files);
   std::map<std::string, std::string, std::less<>> taken;  // path -> base it came from
-  Value::Object sources;  // of the trees: too many to note one by one
+  Value::Object sources;                                  // of the trees: too many to note one by one
   for (const auto& [name, content] : files) {
     if (const auto place = place_of(name, trees)) {
       const auto [it, fresh] = taken.emplace(place->path, place->base);
       if (!fresh && it->second != place->base)
-        return fail("two machines in one: both " + it->second + " and " + place->base + " hold " + place->path, name, "give the files of one machine at a time");
+        return fail("two machines in one: both " + it->second + " and " + place->base + " hold " + place->path, name,
+                    "give the files of one machine at a time");
       capture.add_file(place->path, place->path.starts_with("/sys/") ? without_padding(content) : redact_text(content));
       if (fresh) sources.emplace_back(place->path, Value::object({{"name", name}, {"line", 1}}));
       continue;

@@ -12,7 +12,8 @@ namespace ff::capture {
 namespace {
 
 Value package(std::string_view name, std::string_view version, std::string_view source, std::uint64_t line, bool editable) {
-  return Value::object({{"name", to_utf8(name)}, {"version", to_utf8(version)}, {"path", source}, {"line", line}, {"editable", editable}, {"user_site", false}});
+  return Value::object(
+      {{"name", to_utf8(name)}, {"version", to_utf8(version)}, {"path", source}, {"line", line}, {"editable", editable}, {"user_site", false}});
 }
 
 bool is_package_name(std::string_view s) {
@@ -38,7 +39,9 @@ Value parse_requirement(std::string_view line, std::string_view source, std::uin
   return {};
 }
 
-std::string_view after(std::string_view line, std::string_view label) { return line.starts_with(label) ? trim(line.substr(label.size())) : std::string_view{}; }
+std::string_view after(std::string_view line, std::string_view label) {
+  return line.starts_with(label) ? trim(line.substr(label.size())) : std::string_view{};
+}
 
 /// "N/A" is None; "Could not collect" and nothing at all are unknown (the member is left out).
 void set_build(Value& torch, std::string_view name, std::string_view value) {
@@ -57,7 +60,8 @@ std::pair<std::uint32_t, std::string> number_and_name(std::string_view s) {
 }
 
 std::string unquote(std::string_view value) {
-  if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) value = value.substr(1, value.size() - 2);
+  if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+    value = value.substr(1, value.size() - 2);
   return std::string(value);
 }
 
@@ -88,7 +92,8 @@ Value parse_pip_list(std::string_view text, std::string_view source, std::uint64
   if (trim(text).starts_with('[')) {
     if (const auto json = parse_json(text))
       for (const Value& item : json->items())
-        if (item["name"].is_text()) out.push(package(item["name"].as_text(), item["version"].as_text(), source, first_line, item.find("editable_project_location") != nullptr));
+        if (item["name"].is_text())
+          out.push(package(item["name"].as_text(), item["version"].as_text(), source, first_line, item.find("editable_project_location") != nullptr));
     return out;
   }
   std::uint64_t number = first_line;
@@ -123,7 +128,8 @@ Value parse_collect_env(std::string_view text, std::string_view source, std::uin
     const std::uint64_t here = number++;
     if (const auto v = after(line, "PyTorch version:"); !v.empty() && v != "N/A") torch.set("version", v);
     if (const auto v = after(line, "ROCM used to build PyTorch:"); !v.empty()) set_build(torch, "hip", v);
-    if (const auto v = after(line, "CUDA used to build PyTorch:"); !v.empty() && !v.starts_with("Could not") && v != "Could not collect") set_build(torch, "cuda", v);
+    if (const auto v = after(line, "CUDA used to build PyTorch:"); !v.empty() && !v.starts_with("Could not") && v != "Could not collect")
+      set_build(torch, "cuda", v);
     if (const auto v = after(line, "Python version:"); !v.empty()) entry.set("version", v.substr(0, v.find(' ')));
     for (const std::string_view mark : {"[pip3] ", "[pip] ", "[conda] "})
       if (line.starts_with(mark)) {
@@ -241,7 +247,9 @@ std::vector<FileValue> parse_file_values(std::string_view text) {
   std::vector<FileValue> out;
   bool open = false;
   std::uint64_t number = 0;
-  const auto is_path = [](std::string_view s) { return (s.starts_with("/sys/") || s.starts_with("/proc/") || s.starts_with("/etc/")) && s.find(' ') == std::string_view::npos; };
+  const auto is_path = [](std::string_view s) {
+    return (s.starts_with("/sys/") || s.starts_with("/proc/") || s.starts_with("/etc/")) && s.find(' ') == std::string_view::npos;
+  };
   for (const std::string_view line : lines(text)) {
     ++number;
     std::string_view heading;
@@ -283,7 +291,8 @@ std::string lsmod_to_proc_modules(std::string_view text) {
   for (std::size_t i = 1; i < all.size(); ++i) {
     const auto parts = words(all[i]);
     if (parts.size() < 3) continue;
-    out += std::string(parts[0]) + " " + std::string(parts[1]) + " " + std::string(parts[2]) + " " + (parts.size() > 3 ? std::string(parts[3]) + "," : "-") + " Live 0x0000000000000000\n";
+    out += std::string(parts[0]) + " " + std::string(parts[1]) + " " + std::string(parts[2]) + " " +
+           (parts.size() > 3 ? std::string(parts[3]) + "," : "-") + " Live 0x0000000000000000\n";
   }
   return out;
 }

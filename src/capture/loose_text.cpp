@@ -83,7 +83,8 @@ std::vector<std::string_view> first_program(std::string_view command) {
   std::vector<std::string_view> parts = words(command);
   while (!parts.empty()) {
     const std::string_view first = parts[0];
-    if (first == "sudo" || first == "time" || first == "env" || first == "nice" || first == "exec" || first == "command" || is_assignment(first) || first == "-E" || first == "-n") {
+    if (first == "sudo" || first == "time" || first == "env" || first == "nice" || first == "exec" || first == "command" || is_assignment(first) ||
+        first == "-E" || first == "-n") {
       if (first == "env" && parts.size() == 1) break;
       parts.erase(parts.begin());
     } else if (first == "timeout" && parts.size() > 2) {
@@ -139,13 +140,15 @@ bool add_by_command(const TranscriptPiece& piece, const TextSource& source, Capt
   struct Known {
     std::string_view program, name;
   };
-  for (const Known& known : {Known{"dmesg", "dmesg"}, Known{"rocminfo", "rocminfo"}, Known{"rocm-smi", "rocm-smi"}, Known{"amd-smi", "amd-smi"}, Known{"dkms", "dkms-status"},
-                             Known{"lspci", "lspci"}, Known{"df", "df"}, Known{"free", "free"}, Known{"lsmod", "lsmod"}, Known{"modinfo", "modinfo"}, Known{"hipcc", "hipcc-version"},
-                             Known{"hipconfig", "hipconfig"}, Known{"nvidia-smi", "nvidia-smi"}, Known{"dpkg", "dpkg-l"}, Known{"rpm", "rpm-qa"}, Known{"ulimit", "ulimit"}}) {
+  for (const Known& known : {Known{"dmesg", "dmesg"}, Known{"rocminfo", "rocminfo"}, Known{"rocm-smi", "rocm-smi"}, Known{"amd-smi", "amd-smi"},
+                             Known{"dkms", "dkms-status"}, Known{"lspci", "lspci"}, Known{"df", "df"}, Known{"free", "free"}, Known{"lsmod", "lsmod"},
+                             Known{"modinfo", "modinfo"}, Known{"hipcc", "hipcc-version"}, Known{"hipconfig", "hipconfig"},
+                             Known{"nvidia-smi", "nvidia-smi"}, Known{"dpkg", "dpkg-l"}, Known{"rpm", "rpm-qa"}, Known{"ulimit", "ulimit"}}) {
     if (parts[0] != known.program && !parts[0].ends_with("/" + std::string(known.program))) continue;
     const TextKind kind = recognise(text);
     // What the content says goes first; a filtered or counted output keeps the program's name.
-    if (kind != TextKind::unknown && kind != TextKind::pip_list && kind != TextKind::environment && add_recognised(kind, text, source, capture)) return true;
+    if (kind != TextKind::unknown && kind != TextKind::pip_list && kind != TextKind::environment && add_recognised(kind, text, source, capture))
+      return true;
     add_command(known.name, text, source, capture);
     return true;
   }
@@ -180,18 +183,24 @@ bool add_recognised(TextKind kind, std::string_view text, const TextSource& sour
   switch (kind) {
     case TextKind::unknown:
     case TextKind::binary:
-    case TextKind::transcript: return false;
-    case TextKind::os_release: add_file("/etc/os-release", std::string(text), source, capture); return true;
+    case TextKind::transcript:
+      return false;
+    case TextKind::os_release:
+      add_file("/etc/os-release", std::string(text), source, capture);
+      return true;
     case TextKind::kernel_command_line: {
       std::vector<std::string> arguments;
       for (const std::string_view word : words(trim(text))) arguments.emplace_back(word);
       add_file("/proc/cmdline", join(redact_arguments(arguments), " ") + "\n", source, capture);
       return true;
     }
-    case TextKind::file_values: add_values(text, source, capture); return true;
+    case TextKind::file_values:
+      add_values(text, source, capture);
+      return true;
     case TextKind::pip_list: {
       add_command("pip-list", text, source, capture);
-      add_python(Value::object({{"prefix", ""}, {"asked_by", source.name}, {"packages", parse_pip_list(text, source.name, source.first_line)}}), source, capture);
+      add_python(Value::object({{"prefix", ""}, {"asked_by", source.name}, {"packages", parse_pip_list(text, source.name, source.first_line)}}),
+                 source, capture);
       return true;
     }
     case TextKind::collect_env:
@@ -221,7 +230,9 @@ bool add_recognised(TextKind kind, std::string_view text, const TextSource& sour
       add_command("lsmod", text, source, capture);
       if (std::string modules = lsmod_to_proc_modules(text); !modules.empty()) add_file("/proc/modules", std::move(modules), source, capture);
       return true;
-    default: add_command(text_kind_name(kind), text, source, capture); return true;
+    default:
+      add_command(text_kind_name(kind), text, source, capture);
+      return true;
   }
 }
 

@@ -46,7 +46,8 @@ Result<void> take_members(Members members, const std::string& name, bool name_is
     else
       for (auto& [path, content] : members) below[path.substr(prefix->size())] = std::move(content);
     if (gathered.capture)
-      return usage_error("two captures were given: " + gathered.capture_name + " and " + name, name, "give one, or compare them with `firstfault diff`");
+      return usage_error("two captures were given: " + gathered.capture_name + " and " + name, name,
+                         "give one, or compare them with `firstfault diff`");
     auto capture = from_members(below, name);
     if (!capture) return std::unexpected(capture.error());
     gathered.capture = std::move(*capture);

@@ -16,7 +16,7 @@ namespace {
 struct Place {
   std::string_view purpose;
   std::array<std::pair<std::string_view, std::string_view>, 3> variables;  // (name, below)
-  std::string_view otherwise;  // "~/…" or an absolute path; "~cache/…" is below XDG_CACHE_HOME
+  std::string_view otherwise;                                              // "~/…" or an absolute path; "~cache/…" is below XDG_CACHE_HOME
 };
 constexpr std::array places{
     Place{"tmp", {{{"TMPDIR", ""}}}, "/tmp"},
@@ -59,7 +59,8 @@ std::vector<Mount> parse_mounts(std::string_view text) {
 const Mount* mount_of(const std::vector<Mount>& mounts, std::string_view path) {
   const Mount* best = nullptr;
   for (const Mount& mount : mounts) {
-    const bool above = mount.point == "/" || path == mount.point || (path.starts_with(mount.point) && path.size() > mount.point.size() && path[mount.point.size()] == '/');
+    const bool above = mount.point == "/" || path == mount.point ||
+                       (path.starts_with(mount.point) && path.size() > mount.point.size() && path[mount.point.size()] == '/');
     if (above && (best == nullptr || mount.point.size() >= best->point.size())) best = &mount;
   }
   return best;

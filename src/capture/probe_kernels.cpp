@@ -19,8 +19,7 @@ void probe_kernels(ProbeContext& context) {
   for (const std::string& name : directory_names(context.path("/boot"), error))
     if (name.starts_with("vmlinuz") || name.starts_with("vmlinux")) images.emplace_back(name);
   Value kernels = Value::object({{"running", release}, {"installed", Value(std::move(installed))}, {"boot_images", Value(std::move(images))}});
-  if (!release.empty())
-    kernels.set("headers", ::access(context.path("/lib/modules/" + release + "/build/Makefile").c_str(), F_OK) == 0);
+  if (!release.empty()) kernels.set("headers", ::access(context.path("/lib/modules/" + release + "/build/Makefile").c_str(), F_OK) == 0);
   context.emitter.probe("kernels", kernels);
 
   Value files = Value::object({{"module", nullptr}, {"firmware_directory", nullptr}});

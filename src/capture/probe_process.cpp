@@ -26,7 +26,8 @@ Value limits() {
   Value out = Value::object();
   for (const auto& [name, resource] : names) {
     rlimit limit{};
-    if (::getrlimit(resource, &limit) == 0) out.set(name, Value::object({{"soft", limit_value(limit.rlim_cur)}, {"hard", limit_value(limit.rlim_max)}}));
+    if (::getrlimit(resource, &limit) == 0)
+      out.set(name, Value::object({{"soft", limit_value(limit.rlim_cur)}, {"hard", limit_value(limit.rlim_max)}}));
   }
   return out;
 }

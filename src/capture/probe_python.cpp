@@ -1,5 +1,5 @@
-#include <sys/stat.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,15 +60,23 @@ struct Bundle {
   std::string_view directory;  ///< below it; empty: itself
 };
 constexpr std::array bundles{
-    Bundle{"torch", "lib"},          Bundle{"torchvision", ""},      Bundle{"torchaudio", "lib"}, Bundle{"torchcodec", ""},        Bundle{"triton", "_C"},
-    Bundle{"triton", "backends/amd/lib"}, Bundle{"_rocm_sdk", "lib"},     Bundle{"bitsandbytes", ""},  Bundle{"flash_attn", ""},        Bundle{"vllm", ""},
-    Bundle{"aiter", ""},             Bundle{"aiter", "jit"},         Bundle{"onnxruntime", "capi"}, Bundle{"jax_rocm", ""},       Bundle{"jaxlib", ""},
-    Bundle{"xformers", ""},          Bundle{"tensorflow", ""},       Bundle{"nvidia", ""},        Bundle{"mujoco", ""},            Bundle{"torch_rocm", ""},
+    Bundle{"torch", "lib"},        Bundle{"torchvision", ""},
+    Bundle{"torchaudio", "lib"},   Bundle{"torchcodec", ""},
+    Bundle{"triton", "_C"},        Bundle{"triton", "backends/amd/lib"},
+    Bundle{"_rocm_sdk", "lib"},    Bundle{"bitsandbytes", ""},
+    Bundle{"flash_attn", ""},      Bundle{"vllm", ""},
+    Bundle{"aiter", ""},           Bundle{"aiter", "jit"},
+    Bundle{"onnxruntime", "capi"}, Bundle{"jax_rocm", ""},
+    Bundle{"jaxlib", ""},          Bundle{"xformers", ""},
+    Bundle{"tensorflow", ""},      Bundle{"nvidia", ""},
+    Bundle{"mujoco", ""},          Bundle{"torch_rocm", ""},
 };
 
 class Environment {
  public:
-  Environment(ProbeContext& context, std::string given, std::string_view asked_by) : context_(context), asked_by_(asked_by) { locate(std::move(given)); }
+  Environment(ProbeContext& context, std::string given, std::string_view asked_by) : context_(context), asked_by_(asked_by) {
+    locate(std::move(given));
+  }
 
   void describe() {
     out_.set("prefix", prefix_);
@@ -171,7 +179,8 @@ class Environment {
       if (name.starts_with("cpython-")) name = name.substr(8, name.find('-', 8) - 8);
       if (!version_.empty() && name.starts_with(version_ + ".")) full = name;
     }
-    if (const auto parts = split(full, '.'); parts.size() > 3) full = std::string(parts[0]) + "." + std::string(parts[1]) + "." + std::string(parts[2]);
+    if (const auto parts = split(full, '.'); parts.size() > 3)
+      full = std::string(parts[0]) + "." + std::string(parts[1]) + "." + std::string(parts[2]);
     if (full.empty()) full = version_;
     out_.set("version", full.empty() ? Value() : Value(full));
   }
@@ -229,7 +238,8 @@ class Environment {
       if (dash != std::string::npos) version = stem.substr(dash + 1, stem.find('-', dash + 1) - dash - 1);
     }
     if (name.empty() || !seen.insert(lower(replace_all(replace_all(name, "_", "-"), ".", "-"))).second) return;  // an earlier directory wins
-    Value package = Value::object({{"name", to_utf8(name)}, {"version", to_utf8(version)}, {"path", text ? file : directory}, {"line", version_line}});
+    Value package =
+        Value::object({{"name", to_utf8(name)}, {"version", to_utf8(version)}, {"path", text ? file : directory}, {"line", version_line}});
     bool editable = false;
     if (const auto direct = read_file(context_.path(directory + "/direct_url.json"), 65536))
       if (const auto json = parse_json(*direct)) editable = (*json)["dir_info"]["editable"].as_bool();
@@ -320,7 +330,8 @@ std::string behind_shim(const CollectOptions& options, const std::string& progra
   const std::string root = program.substr(0, shims);
   std::string version = variable(options, "PYENV_VERSION");
   if (version.empty())
-    if (const auto text = read_file(below_root(options.root, root + "/version"), 4096)) version = trim(std::string_view(*text).substr(0, text->find('\n')));
+    if (const auto text = read_file(below_root(options.root, root + "/version"), 4096))
+      version = trim(std::string_view(*text).substr(0, text->find('\n')));
   version = version.substr(0, version.find(':'));
   const std::string found = root + "/versions/" + version + "/bin/python3";
   return !version.empty() && is_file(below_root(options.root, found)) ? found : program;
@@ -344,7 +355,8 @@ std::vector<std::pair<std::string, std::string>> python_environments(const Colle
     if (!given.empty() && given.find('/') == std::string::npos)
       path = find_program(options, given);
     else if (!given.starts_with('/') && options.root == "/")
-      if (const std::unique_ptr<char, decltype(&::free)> here(::getcwd(nullptr, 0), &::free); here != nullptr) path = std::string(here.get()) + "/" + given;
+      if (const std::unique_ptr<char, decltype(&::free)> here(::getcwd(nullptr, 0), &::free); here != nullptr)
+        path = std::string(here.get()) + "/" + given;
     out.emplace_back(path.empty() ? given : behind_shim(options, path), "--python");
   }
   if (!out.empty()) return out;

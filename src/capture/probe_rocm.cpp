@@ -16,10 +16,12 @@ namespace ff::capture {
 namespace {
 
 constexpr std::array library_stems{
-    "libamdhip64", "libhsa-runtime64", "libhiprtc", "libamd_comgr", "librocblas", "libhipblas", "libhipblaslt", "librocsolver", "libhipsolver",
-    "librocsparse", "libhipsparse", "libhipsparselt", "librocfft", "libhipfft", "librocrand", "libhiprand", "libMIOpen", "librccl", "libmigraphx",
-    "libroctracer64", "libroctx64", "librocprofiler64", "librocprofiler-sdk", "librocprofiler-register", "librocm_smi64", "libamd_smi", "librocm-core",
-    "librocm-debug-agent", "librocm-dbgapi", "libhsa-amd-aqlprofile64", "librocdxg"};
+    "libamdhip64",   "libhsa-runtime64", "libhiprtc",    "libamd_comgr",        "librocblas",         "libhipblas",
+    "libhipblaslt",  "librocsolver",     "libhipsolver", "librocsparse",        "libhipsparse",       "libhipsparselt",
+    "librocfft",     "libhipfft",        "librocrand",   "libhiprand",          "libMIOpen",          "librccl",
+    "libmigraphx",   "libroctracer64",   "libroctx64",   "librocprofiler64",    "librocprofiler-sdk", "librocprofiler-register",
+    "librocm_smi64", "libamd_smi",       "librocm-core", "librocm-debug-agent", "librocm-dbgapi",     "libhsa-amd-aqlprofile64",
+    "librocdxg"};
 
 std::string resolved(const ProbeContext& context, const std::string& path) {
   const std::string real = context.path(path);
@@ -107,7 +109,8 @@ void probe_rocm(ProbeContext& context) {
   for (const std::string_view variable : {"ROCM_PATH", "ROCM_HOME", "HIP_PATH"}) {
     std::string given(context.variable(variable));
     while (given.size() > 1 && given.ends_with('/')) given.pop_back();
-    if (given.starts_with('/') && std::ranges::find(roots, given) == roots.end() && ::access(context.path(given).c_str(), F_OK) == 0) roots.push_back(given);
+    if (given.starts_with('/') && std::ranges::find(roots, given) == roots.end() && ::access(context.path(given).c_str(), F_OK) == 0)
+      roots.push_back(given);
   }
   for (const std::string& root : roots) {
     if (!context.emitter.begin("rocm: " + root)) continue;

@@ -9,7 +9,7 @@
 namespace ff::capture {
 namespace {
 
-constexpr std::array tool_names{"rocgdb", "rocprofv3", "py-spy", "gdb",  "rocminfo", "amd-smi",    "rocm-smi", "hipcc",  "amdclang", "ffmpeg",
+constexpr std::array tool_names{"rocgdb",  "rocprofv3", "py-spy", "gdb",  "rocminfo", "amd-smi",    "rocm-smi", "hipcc",  "amdclang", "ffmpeg",
                                 "ffprobe", "docker",    "podman", "perf", "git",      "nvidia-smi", "lspci",    "strace", "conda",    "uv"};
 
 bool is_program(const std::string& path) {

@@ -46,7 +46,10 @@ void probe_user(ProbeContext& context) {
     if (id == ::geteuid()) name = user;
 
   if (context.emitter.begin("user: own")) {
-    Value user = Value::object({{"uid", static_cast<unsigned>(::getuid())}, {"euid", static_cast<unsigned>(::geteuid())}, {"gid", static_cast<unsigned>(::getegid())}, {"name", name}});
+    Value user = Value::object({{"uid", static_cast<unsigned>(::getuid())},
+                                {"euid", static_cast<unsigned>(::geteuid())},
+                                {"gid", static_cast<unsigned>(::getegid())},
+                                {"name", name}});
     std::vector<gid_t> ids(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
     const int count = ::getgroups(static_cast<int>(ids.size()), ids.data());
     ids.resize(static_cast<std::size_t>(std::max(count, 0)));

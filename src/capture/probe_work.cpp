@@ -12,8 +12,9 @@
 namespace ff::capture {
 namespace {
 
-constexpr std::array lock_files{"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requirements.txt", "requirements.lock", "requirements-dev.txt",
-                                "environment.yml", "environment.yaml", "conda-lock.yml", "pixi.lock", "pyproject.toml", "setup.cfg", "setup.py"};
+constexpr std::array lock_files{"uv.lock",           "poetry.lock",          "pdm.lock",        "Pipfile.lock",     "requirements.txt",
+                                "requirements.lock", "requirements-dev.txt", "environment.yml", "environment.yaml", "conda-lock.yml",
+                                "pixi.lock",         "pyproject.toml",       "setup.cfg",       "setup.py"};
 constexpr std::size_t lock_file_limit_bytes = 4u << 20;
 constexpr std::size_t most_modified = 200;
 
@@ -24,7 +25,8 @@ std::string git(const ProbeContext& context, std::vector<std::string> arguments)
   // No locks, no pager, no hooks of a foreign repository; a repository of another owner is refused by git itself.
   std::vector<std::string> argv{program, "--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  const ChildResult result = run_child({.argv = argv, .directory = context.options.work_root, .time_limit = std::chrono::milliseconds(1500), .output_limit_bytes = 4u << 20});
+  const ChildResult result = run_child(
+      {.argv = argv, .directory = context.options.work_root, .time_limit = std::chrono::milliseconds(1500), .output_limit_bytes = 4u << 20});
   return result.ok() ? result.out : std::string();
 }
 

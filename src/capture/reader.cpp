@@ -58,7 +58,9 @@ std::vector<std::string> directory_names(const std::string& directory, int& erro
 
 std::string acl_text(std::string_view bytes) {
   constexpr std::size_t header = 4, entry = 8;
-  const auto u16 = [&](std::size_t at) { return static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[at]) | static_cast<unsigned char>(bytes[at + 1]) << 8); };
+  const auto u16 = [&](std::size_t at) {
+    return static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[at]) | static_cast<unsigned char>(bytes[at + 1]) << 8);
+  };
   const auto u32 = [&](std::size_t at) { return static_cast<std::uint32_t>(u16(at)) | static_cast<std::uint32_t>(u16(at + 2)) << 16; };
   if (bytes.size() < header || u32(0) != 2 || (bytes.size() - header) % entry != 0) return {};
   std::vector<std::string> parts;
@@ -66,13 +68,26 @@ std::string acl_text(std::string_view bytes) {
     const auto permission = u16(at + 2);
     std::string text;
     switch (u16(at)) {
-      case 0x01: text = "user::"; break;
-      case 0x02: text = "user:" + std::to_string(u32(at + 4)) + ":"; break;
-      case 0x04: text = "group::"; break;
-      case 0x08: text = "group:" + std::to_string(u32(at + 4)) + ":"; break;
-      case 0x10: text = "mask::"; break;
-      case 0x20: text = "other::"; break;
-      default: return {};
+      case 0x01:
+        text = "user::";
+        break;
+      case 0x02:
+        text = "user:" + std::to_string(u32(at + 4)) + ":";
+        break;
+      case 0x04:
+        text = "group::";
+        break;
+      case 0x08:
+        text = "group:" + std::to_string(u32(at + 4)) + ":";
+        break;
+      case 0x10:
+        text = "mask::";
+        break;
+      case 0x20:
+        text = "other::";
+        break;
+      default:
+        return {};
     }
     text += (permission & 4) != 0 ? 'r' : '-';
     text += (permission & 2) != 0 ? 'w' : '-';
@@ -86,14 +101,29 @@ int stat_of(const std::string& path, NodeStat& out) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return errno;
   switch (status.st_mode & S_IFMT) {
-    case S_IFREG: out.type = 'f'; break;
-    case S_IFDIR: out.type = 'd'; break;
-    case S_IFCHR: out.type = 'c'; break;
-    case S_IFBLK: out.type = 'b'; break;
-    case S_IFLNK: out.type = 'l'; break;
-    case S_IFSOCK: out.type = 's'; break;
-    case S_IFIFO: out.type = 'p'; break;
-    default: out.type = '?';
+    case S_IFREG:
+      out.type = 'f';
+      break;
+    case S_IFDIR:
+      out.type = 'd';
+      break;
+    case S_IFCHR:
+      out.type = 'c';
+      break;
+    case S_IFBLK:
+      out.type = 'b';
+      break;
+    case S_IFLNK:
+      out.type = 'l';
+      break;
+    case S_IFSOCK:
+      out.type = 's';
+      break;
+    case S_IFIFO:
+      out.type = 'p';
+      break;
+    default:
+      out.type = '?';
   }
   out.mode = status.st_mode & 07777;
   out.uid = status.st_uid;
@@ -172,10 +202,14 @@ void Reader::expand(const std::string& directory, std::string_view rest, const I
 void Reader::take(const std::string& path, const Item& item, bool by_pattern) {
   if (!emitter_.begin(path)) return;
   switch (item.kind) {
-    case ItemKind::file: return take_file(path, item, by_pattern);
-    case ItemKind::link: return take_link(path);
-    case ItemKind::stat: return take_stat(path);
-    case ItemKind::names: return take_names(path);
+    case ItemKind::file:
+      return take_file(path, item, by_pattern);
+    case ItemKind::link:
+      return take_link(path);
+    case ItemKind::stat:
+      return take_stat(path);
+    case ItemKind::names:
+      return take_names(path);
   }
 }
 

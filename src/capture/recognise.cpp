@@ -29,7 +29,8 @@ bool is_slot(std::string_view s) {
 bool is_binary(std::string_view text) {
   const std::string_view head = text.substr(0, 8192);
   if (head.find('\0') != std::string_view::npos) return true;
-  const auto odd = std::ranges::count_if(head, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != 0x1b && c != '\f' && c != '\b'; });
+  const auto odd = std::ranges::count_if(
+      head, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != 0x1b && c != '\f' && c != '\b'; });
   return static_cast<std::size_t>(odd) * 20 > head.size();
 }
 
@@ -77,7 +78,9 @@ std::size_t count(const std::vector<std::string_view>& all, bool (*test)(std::st
 }
 
 bool is_rocminfo(std::string_view text) {
-  if (contains(text, "HSA System Attributes") || contains(text, "rocminfo.cc:") || contains(text, "ROCk module is NOT loaded") || contains(text, "ROCk module is loaded")) return true;
+  if (contains(text, "HSA System Attributes") || contains(text, "rocminfo.cc:") || contains(text, "ROCk module is NOT loaded") ||
+      contains(text, "ROCk module is loaded"))
+    return true;
   // A filtered output still has the two-column names.
   return contains(text, "  Name:                    gfx") || contains(text, "amdgcn-amd-amdhsa--gfx") ||
          (contains(text, "  Marketing Name:          ") && contains(text, "  Name:                    "));
@@ -96,8 +99,10 @@ TextKind smi_json(std::string_view text) {
   }
   for (const Value& item : value->items()) {
     if (!item.is_object() || item.find("gpu") == nullptr) continue;
-    if (item.find("asic") != nullptr || item.find("vbios") != nullptr || item.find("board") != nullptr || item.find("driver") != nullptr) return TextKind::amd_smi_static_json;
-    if (item.find("usage") != nullptr || item.find("temperature") != nullptr || item.find("mem_usage") != nullptr || item.find("ecc") != nullptr || item.find("power") != nullptr)
+    if (item.find("asic") != nullptr || item.find("vbios") != nullptr || item.find("board") != nullptr || item.find("driver") != nullptr)
+      return TextKind::amd_smi_static_json;
+    if (item.find("usage") != nullptr || item.find("temperature") != nullptr || item.find("mem_usage") != nullptr || item.find("ecc") != nullptr ||
+        item.find("power") != nullptr)
       return TextKind::amd_smi_metric_json;
     if (item.find("bdf") != nullptr && item.find("uuid") != nullptr) return TextKind::amd_smi_list_json;
   }
@@ -106,7 +111,8 @@ TextKind smi_json(std::string_view text) {
 
 bool is_pip_json(std::string_view text) {
   const auto value = parse_json(text);
-  return value && !value->items().empty() && std::ranges::all_of(value->items(), [](const Value& v) { return v["name"].is_text() && v["version"].is_text(); });
+  return value && !value->items().empty() &&
+         std::ranges::all_of(value->items(), [](const Value& v) { return v["name"].is_text() && v["version"].is_text(); });
 }
 
 bool is_pip_table(const std::vector<std::string_view>& all) {
@@ -121,7 +127,9 @@ bool is_requirement(std::string_view line) {
   const auto equals = line.find("==");
   if (equals != std::string_view::npos && equals != 0) {
     const std::string_view name = line.substr(0, equals);
-    return std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '[' || c == ']'; }) && line.size() > equals + 2 && is_digit(line[equals + 2]);
+    return std::ranges::all_of(name,
+                               [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '[' || c == ']'; }) &&
+           line.size() > equals + 2 && is_digit(line[equals + 2]);
   }
   return contains(line, " @ file://") || contains(line, " @ git+") || contains(line, " @ https://") || line.starts_with("-e git+");
 }
@@ -130,7 +138,8 @@ bool is_requirement(std::string_view line) {
 bool is_package_row(std::string_view line) {
   const auto parts = words(line);
   if (parts.size() < 2 || parts.size() > 4 || line.starts_with(' ')) return false;
-  if (std::isalpha(static_cast<unsigned char>(parts[0][0])) == 0 || !is_digit(parts[1][0]) || parts[1].find('.') == std::string_view::npos) return false;
+  if (std::isalpha(static_cast<unsigned char>(parts[0][0])) == 0 || !is_digit(parts[1][0]) || parts[1].find('.') == std::string_view::npos)
+    return false;
   return std::ranges::all_of(parts[0], [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; });
 }
 
@@ -147,7 +156,8 @@ bool is_node_row(std::string_view line) {
 }
 
 bool mentions_gpu_node(std::string_view line) {
-  return contains(line, "/dev/kfd") || contains(line, "/dev/dri") || contains(line, "/dev/dxg") || contains(line, "renderD") || contains(line, " kfd") || contains(line, " dxg") || contains(line, " card");
+  return contains(line, "/dev/kfd") || contains(line, "/dev/dri") || contains(line, "/dev/dxg") || contains(line, "renderD") ||
+         contains(line, " kfd") || contains(line, " dxg") || contains(line, " card");
 }
 
 bool is_dkms_row(std::string_view line) {
@@ -188,7 +198,9 @@ bool is_variable_line(std::string_view line) {
 bool is_command_line(std::string_view text) {
   const std::string_view line = trim(text);
   if (line.find('\n') != std::string_view::npos) return false;
-  return line.starts_with("BOOT_IMAGE=") || ((contains(line, " root=") || line.starts_with("root=")) && (contains(line, " ro") || contains(line, " rw") || contains(line, "quiet") || contains(line, "console=")));
+  return line.starts_with("BOOT_IMAGE=") ||
+         ((contains(line, " root=") || line.starts_with("root=")) &&
+          (contains(line, " ro") || contains(line, " rw") || contains(line, "quiet") || contains(line, "console=")));
 }
 
 }  // namespace
@@ -210,35 +222,64 @@ bool is_assignment(std::string_view line) {
 
 std::string_view text_kind_name(TextKind kind) {
   switch (kind) {
-    case TextKind::unknown: return "text";
-    case TextKind::binary: return "binary";
-    case TextKind::transcript: return "shell";
-    case TextKind::rocminfo: return "rocminfo";
-    case TextKind::rocm_smi_json: return "rocm-smi-json";
-    case TextKind::amd_smi_list_json: return "amd-smi-list-json";
-    case TextKind::amd_smi_static_json: return "amd-smi-static-json";
-    case TextKind::amd_smi_metric_json: return "amd-smi-metric-json";
-    case TextKind::rocm_smi: return "rocm-smi";
-    case TextKind::amd_smi: return "amd-smi";
-    case TextKind::lspci_verbose: return "lspci-vvv";
-    case TextKind::lspci: return "lspci";
-    case TextKind::kernel_log: return "dmesg";
-    case TextKind::journal: return "journalctl-k";
-    case TextKind::pip_list: return "pip-list";
-    case TextKind::collect_env: return "collect-env";
-    case TextKind::environment: return "env";
-    case TextKind::id: return "id";
-    case TextKind::uname: return "uname-a";
-    case TextKind::ls_nodes: return "ls-dev";
-    case TextKind::dkms_status: return "dkms-status";
-    case TextKind::dpkg_list: return "dpkg-l";
-    case TextKind::rpm_list: return "rpm-qa";
-    case TextKind::lsmod: return "lsmod";
-    case TextKind::df: return "df";
-    case TextKind::free: return "free";
-    case TextKind::os_release: return "os-release";
-    case TextKind::kernel_command_line: return "cmdline";
-    case TextKind::file_values: return "values";
+    case TextKind::unknown:
+      return "text";
+    case TextKind::binary:
+      return "binary";
+    case TextKind::transcript:
+      return "shell";
+    case TextKind::rocminfo:
+      return "rocminfo";
+    case TextKind::rocm_smi_json:
+      return "rocm-smi-json";
+    case TextKind::amd_smi_list_json:
+      return "amd-smi-list-json";
+    case TextKind::amd_smi_static_json:
+      return "amd-smi-static-json";
+    case TextKind::amd_smi_metric_json:
+      return "amd-smi-metric-json";
+    case TextKind::rocm_smi:
+      return "rocm-smi";
+    case TextKind::amd_smi:
+      return "amd-smi";
+    case TextKind::lspci_verbose:
+      return "lspci-vvv";
+    case TextKind::lspci:
+      return "lspci";
+    case TextKind::kernel_log:
+      return "dmesg";
+    case TextKind::journal:
+      return "journalctl-k";
+    case TextKind::pip_list:
+      return "pip-list";
+    case TextKind::collect_env:
+      return "collect-env";
+    case TextKind::environment:
+      return "env";
+    case TextKind::id:
+      return "id";
+    case TextKind::uname:
+      return "uname-a";
+    case TextKind::ls_nodes:
+      return "ls-dev";
+    case TextKind::dkms_status:
+      return "dkms-status";
+    case TextKind::dpkg_list:
+      return "dpkg-l";
+    case TextKind::rpm_list:
+      return "rpm-qa";
+    case TextKind::lsmod:
+      return "lsmod";
+    case TextKind::df:
+      return "df";
+    case TextKind::free:
+      return "free";
+    case TextKind::os_release:
+      return "os-release";
+    case TextKind::kernel_command_line:
+      return "cmdline";
+    case TextKind::file_values:
+      return "values";
   }
   return "text";
 }
@@ -262,19 +303,28 @@ TextKind recognise(std::string_view whole) {
   if (most(is_journal_line)) return TextKind::journal;
   if (most(is_kernel_line)) return TextKind::kernel_log;
   if (is_rocminfo(text)) return TextKind::rocminfo;
-  if (contains(text, "ROCm System Management Interface") || contains(text, "ROCM-SMI version") || (all[0].starts_with("GPU[") && contains(all[0], "]"))) return TextKind::rocm_smi;
-  if (contains(text, "| AMD-SMI ") || contains(text, "AMDSMI Tool:") || (all[0].starts_with("GPU: ") && size > 1 && all[1].starts_with("    "))) return TextKind::amd_smi;
-  if (count(all, is_lspci_device) != 0 && is_lspci_device(all[0])) return contains(text, "\tCapabilities: [") || contains(text, "LnkSta:") ? TextKind::lspci_verbose : TextKind::lspci;
-  if (contains(text, "PyTorch version:") && (contains(text, "ROCM used to build PyTorch:") || contains(text, "CUDA used to build PyTorch:") || contains(text, "Is CUDA available:"))) return TextKind::collect_env;
+  if (contains(text, "ROCm System Management Interface") || contains(text, "ROCM-SMI version") ||
+      (all[0].starts_with("GPU[") && contains(all[0], "]")))
+    return TextKind::rocm_smi;
+  if (contains(text, "| AMD-SMI ") || contains(text, "AMDSMI Tool:") || (all[0].starts_with("GPU: ") && size > 1 && all[1].starts_with("    ")))
+    return TextKind::amd_smi;
+  if (count(all, is_lspci_device) != 0 && is_lspci_device(all[0]))
+    return contains(text, "\tCapabilities: [") || contains(text, "LnkSta:") ? TextKind::lspci_verbose : TextKind::lspci;
+  if (contains(text, "PyTorch version:") &&
+      (contains(text, "ROCM used to build PyTorch:") || contains(text, "CUDA used to build PyTorch:") || contains(text, "Is CUDA available:")))
+    return TextKind::collect_env;
   if (is_pip_table(all) || most(is_requirement)) return TextKind::pip_list;
   if (all[0].starts_with("uid=") && contains(all[0], " gid=")) return TextKind::id;
   if (all[0].starts_with("Linux ") && contains(all[0], "GNU/Linux") && words(all[0]).size() >= 6) return TextKind::uname;
   if (std::ranges::any_of(all, is_node_row) && std::ranges::any_of(all, mentions_gpu_node)) return TextKind::ls_nodes;
-  if (contains(text, "Desired=Unknown/Install/Remove/Purge/Hold") || most([](std::string_view l) { return l.starts_with("ii  ") || l.starts_with("rc  "); })) return TextKind::dpkg_list;
+  if (contains(text, "Desired=Unknown/Install/Remove/Purge/Hold") ||
+      most([](std::string_view l) { return l.starts_with("ii  ") || l.starts_with("rc  "); }))
+    return TextKind::dpkg_list;
   if (most(is_dkms_row)) return TextKind::dkms_status;
   if (all[0].starts_with("Module ") && contains(all[0], "Size") && contains(all[0], "Used by")) return TextKind::lsmod;
   if (all[0].starts_with("Filesystem") && contains(all[0], "Mounted on")) return TextKind::df;
-  if (contains(all[0], "total") && contains(all[0], "used") && contains(all[0], "free") && size > 1 && all[1].starts_with("Mem:")) return TextKind::free;
+  if (contains(all[0], "total") && contains(all[0], "used") && contains(all[0], "free") && size > 1 && all[1].starts_with("Mem:"))
+    return TextKind::free;
   if (most(is_rpm_name)) return TextKind::rpm_list;
   if (most(is_assignment) && contains(text, "PRETTY_NAME=")) return TextKind::os_release;
   if (is_command_line(text)) return TextKind::kernel_command_line;

@@ -17,11 +17,11 @@ struct TokenForm {
   std::string_view prefix;
   std::size_t rest_at_least;
 };
-constexpr std::array token_forms{
-    TokenForm{"hf_", 20},    TokenForm{"api_org_", 20}, TokenForm{"ghp_", 20},   TokenForm{"gho_", 20},   TokenForm{"ghs_", 20},
-    TokenForm{"ghu_", 20},   TokenForm{"ghr_", 20},     TokenForm{"glpat-", 16}, TokenForm{"sk-", 20},    TokenForm{"github_pat_", 20},
-    TokenForm{"xoxb-", 16},  TokenForm{"xoxp-", 16},    TokenForm{"AKIA", 16},   TokenForm{"ASIA", 16},   TokenForm{"AIza", 30},
-    TokenForm{"pypi-", 30},  TokenForm{"npm_", 30},     TokenForm{"dckr_pat_", 16}, TokenForm{"nvapi-", 20}, TokenForm{"wandb_v1_", 20}};
+constexpr std::array token_forms{TokenForm{"hf_", 20},  TokenForm{"api_org_", 20},    TokenForm{"ghp_", 20},   TokenForm{"gho_", 20},
+                                 TokenForm{"ghs_", 20}, TokenForm{"ghu_", 20},        TokenForm{"ghr_", 20},   TokenForm{"glpat-", 16},
+                                 TokenForm{"sk-", 20},  TokenForm{"github_pat_", 20}, TokenForm{"xoxb-", 16},  TokenForm{"xoxp-", 16},
+                                 TokenForm{"AKIA", 16}, TokenForm{"ASIA", 16},        TokenForm{"AIza", 30},   TokenForm{"pypi-", 30},
+                                 TokenForm{"npm_", 30}, TokenForm{"dckr_pat_", 16},   TokenForm{"nvapi-", 20}, TokenForm{"wandb_v1_", 20}};
 
 /// Length of a token that starts at the front of `s`; 0 when none does.
 std::size_t token_length(std::string_view s) {
@@ -45,7 +45,8 @@ std::size_t url_credentials_length(std::string_view after_scheme) {
   for (std::size_t i = 0; i < after_scheme.size(); ++i) {
     const char c = after_scheme[i];
     if (c == '@') return i;
-    if (c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || c == '<' || c == '>' || std::isspace(static_cast<unsigned char>(c)) != 0) return 0;
+    if (c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || c == '<' || c == '>' || std::isspace(static_cast<unsigned char>(c)) != 0)
+      return 0;
   }
   return 0;
 }

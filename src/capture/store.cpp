@@ -15,7 +15,8 @@ namespace {
 
 /// A name that can stand as it is: no odd parts, nothing that a file system or a reader would change, UTF-8.
 bool is_plain_path(std::string_view path) {
-  if (!path.starts_with('/') || path.size() > 1024 || path.find('\0') != std::string_view::npos || path.find('\\') != std::string_view::npos) return false;
+  if (!path.starts_with('/') || path.size() > 1024 || path.find('\0') != std::string_view::npos || path.find('\\') != std::string_view::npos)
+    return false;
   if (to_utf8(path) != path) return false;
   for (const std::string_view part : split(path.substr(1), '/'))
     if (part.empty() || part == "." || part == ".." || part.size() > 200) return false;
@@ -75,7 +76,8 @@ Members to_members(const Capture& capture) {
     renamed.set(member, path);
     return member;
   };
-  for (const auto& [path, content] : capture.files()) members[place("fs" + path, is_plain_path(path) && !is_also_directory(capture, path), path)] = content;
+  for (const auto& [path, content] : capture.files())
+    members[place("fs" + path, is_plain_path(path) && !is_also_directory(capture, path), path)] = content;
 
   Value command_names = Value::object();
   std::size_t number = 0;
@@ -198,7 +200,8 @@ Result<void> store(const Capture& capture, const std::filesystem::path& target) 
   const Members members = to_members(capture);
   if (name.ends_with(".tar.zst")) return write_archive(cleaned, members);
   for (const std::string_view other : {".tar", ".tar.gz", ".tgz", ".zip", ".tar.xz", ".zst"})
-    if (name.ends_with(other)) return usage_error("captures are written as a directory or as .tar.zst", cleaned.string(), "use a name that ends in .tar.zst");
+    if (name.ends_with(other))
+      return usage_error("captures are written as a directory or as .tar.zst", cleaned.string(), "use a name that ends in .tar.zst");
   return store_directory(members, cleaned);
 }
 

@@ -62,9 +62,11 @@ bool is_usual_program(std::string_view command) {
   const auto parts = words(command);
   if (parts.empty()) return false;
   for (const std::string_view program :
-       {"dmesg", "journalctl", "lspci", "ls", "cat", "grep", "rocminfo", "rocm-smi", "amd-smi", "modprobe", "rmmod", "lsmod", "modinfo", "uname", "id", "env", "echo",
-        "dkms", "apt", "apt-get", "dpkg", "dnf", "yum", "rpm", "python", "python3", "pip", "pip3", "docker", "podman", "sudo", "systemctl", "export", "cd", "find", "df",
-        "free", "groups", "usermod", "getfacl", "head", "tail", "strings", "ldd", "nvidia-smi", "mount", "ps", "kill", "hipconfig", "hipcc", "rvs", "umr", "ulimit"})
+       {"dmesg",      "journalctl", "lspci",  "ls",      "cat",       "grep",    "rocminfo", "rocm-smi", "amd-smi", "modprobe",  "rmmod",
+        "lsmod",      "modinfo",    "uname",  "id",      "env",       "echo",    "dkms",     "apt",      "apt-get", "dpkg",      "dnf",
+        "yum",        "rpm",        "python", "python3", "pip",       "pip3",    "docker",   "podman",   "sudo",    "systemctl", "export",
+        "cd",         "find",       "df",     "free",    "groups",    "usermod", "getfacl",  "head",     "tail",    "strings",   "ldd",
+        "nvidia-smi", "mount",      "ps",     "kill",    "hipconfig", "hipcc",   "rvs",      "umr",      "ulimit"})
     if (parts[0] == program) return true;
   return false;
 }
@@ -81,7 +83,9 @@ std::optional<Prompt> parse_prompt(std::string_view line) {
     if (prompt.command.empty()) return std::nullopt;
     if (prompt.bare_hash && !is_usual_program(prompt.command)) return std::nullopt;
     const char first = prompt.command[0];
-    if (std::isalpha(static_cast<unsigned char>(first)) == 0 && first != '/' && first != '.' && first != '_' && first != '~' && first != '(' && first != '[' && first != '!') return std::nullopt;
+    if (std::isalpha(static_cast<unsigned char>(first)) == 0 && first != '/' && first != '.' && first != '_' && first != '~' && first != '(' &&
+        first != '[' && first != '!')
+      return std::nullopt;
     return prompt;
   }
   const bool bracket = s.starts_with('[');

@@ -9,17 +9,17 @@ namespace ff::capture {
 
 /// One command of a shell transcript with what it printed.
 struct TranscriptPiece {
-  std::string command;      ///< as typed, without the prompt; empty: text before the first prompt
-  std::string user;         ///< "root" in "root@host:~#", "#" prompts; empty when the prompt does not say
+  std::string command;  ///< as typed, without the prompt; empty: text before the first prompt
+  std::string user;     ///< "root" in "root@host:~#", "#" prompts; empty when the prompt does not say
   std::string host;
-  std::string_view output;  ///< the lines up to the next prompt; points into the transcript
+  std::string_view output;         ///< the lines up to the next prompt; points into the transcript
   std::uint64_t command_line = 0;  ///< 1-based line of the prompt; 0 for text before the first
   std::uint64_t output_line = 1;   ///< 1-based line on which the output begins
 };
 
 /// Splits text at its shell prompts: "$ command", "# command" (only beside a prompt of another form and with
-/// a usual program, since it also starts comments), "user@host:dir$ command", "[user@host dir]# command", "(env) … $ command", "% command", "> " continuation
-/// lines. Text without any prompt is one piece with an empty command.
+/// a usual program, since it also starts comments), "user@host:dir$ command", "[user@host dir]# command", "(env) … $ command", "% command", "> "
+/// continuation lines. Text without any prompt is one piece with an empty command.
 [[nodiscard]] std::vector<TranscriptPiece> split_transcript(std::string_view text);
 
 /// True when at least one line is a shell prompt with a command.

@@ -6,8 +6,9 @@ namespace ff {
 namespace {
 constexpr std::array<std::string_view, rung_count> names{"device", "compute", "dataset", "model", "step", "resume", "episode", "evaluation"};
 constexpr std::array<std::string_view, rung_count> titles{
-    "the device is visible",           "tensor maths is right",        "the dataset is readable and ordered", "the model loads and is finite",
-    "one training step works",         "saving and restoring continues", "one closed loop works",             "a batch of episodes works"};
+    "the device is visible",         "tensor maths is right",    "the dataset is readable and ordered",
+    "the model loads and is finite", "one training step works",  "saving and restoring continues",
+    "one closed loop works",         "a batch of episodes works"};
 }  // namespace
 
 std::string_view rung_name(Rung rung) { return names[static_cast<std::size_t>(rung)]; }
@@ -21,11 +22,16 @@ std::optional<Rung> rung_from_name(std::string_view name) {
 
 std::string_view status_name(Status status) {
   switch (status) {
-    case Status::pass: return "pass";
-    case Status::warn: return "warn";
-    case Status::fail: return "fail";
-    case Status::skip: return "skip";
-    case Status::error: return "error";
+    case Status::pass:
+      return "pass";
+    case Status::warn:
+      return "warn";
+    case Status::fail:
+      return "fail";
+    case Status::skip:
+      return "skip";
+    case Status::error:
+      return "error";
   }
   return "error";
 }

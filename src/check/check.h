@@ -20,7 +20,7 @@ class Capture;
 namespace ff::facts {
 struct Machine;
 struct Origin;
-}
+}  // namespace ff::facts
 namespace ff::knowledge {
 class Knowledge;
 }
@@ -47,13 +47,13 @@ struct Evidence {
 struct CheckResult {
   std::string id;  ///< filled by the runner
   Status status = Status::pass;
-  std::string summary;               ///< one sentence in plain words; for skip: why
-  std::vector<std::string> causes;   ///< cause ids, likeliest first; required for fail
-  Value measured;                    ///< object: what was measured, units in the names
+  std::string summary;              ///< one sentence in plain words; for skip: why
+  std::vector<std::string> causes;  ///< cause ids, likeliest first; required for fail
+  Value measured;                   ///< object: what was measured, units in the names
   std::vector<Evidence> evidence;
-  std::vector<std::string> fix;      ///< filled by the runner from the first cause; a check may put case-specific lines first
-  std::vector<std::string> verify;   ///< likewise
-  std::string blocked_by;            ///< for a skip: id of the check whose failure makes this one meaningless
+  std::vector<std::string> fix;     ///< filled by the runner from the first cause; a check may put case-specific lines first
+  std::vector<std::string> verify;  ///< likewise
+  std::string blocked_by;           ///< for a skip: id of the check whose failure makes this one meaningless
   std::chrono::microseconds duration{0};
 
   static CheckResult pass(std::string summary, Value measured = {});
@@ -71,8 +71,8 @@ struct CheckResult {
 struct CheckInputs {
   std::string dataset, policy, python, workload, device, work_root, config;
   std::vector<std::string> workload_command;
-  bool live = true;         ///< false with --from: nothing on this machine may be touched
-  bool allow_probes = true; ///< active probes (child processes, GPU work)
+  bool live = true;          ///< false with --from: nothing on this machine may be touched
+  bool allow_probes = true;  ///< active probes (child processes, GPU work)
 };
 
 /// What a check may read.
@@ -89,12 +89,12 @@ struct CheckContext {
 
 /// One question with an answer.
 struct Check {
-  std::string_view id;        ///< "device.kfd-present"
+  std::string_view id;  ///< "device.kfd-present"
   Rung rung;
-  std::string_view question;  ///< "Does the driver offer a compute device?"
-  std::string_view how;       ///< one or two sentences for docs/checks.md: what is read, when it fails, when it is skipped
-  std::vector<std::string_view> causes;   ///< that it can name
-  std::vector<std::string_view> needs;    ///< ids of checks that must not have failed; else this one is a skip that names it
+  std::string_view question;             ///< "Does the driver offer a compute device?"
+  std::string_view how;                  ///< one or two sentences for docs/checks.md: what is read, when it fails, when it is skipped
+  std::vector<std::string_view> causes;  ///< that it can name
+  std::vector<std::string_view> needs;   ///< ids of checks that must not have failed; else this one is a skip that names it
   std::function<CheckResult(const CheckContext&)> run;
 };
 

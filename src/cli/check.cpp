@@ -22,16 +22,20 @@ int list_checks(bool json) {
   }
   const auto style = report::Style::for_stdout();
   for (const auto& entry : ladder::rungs()) {
-    std::cout << style.bold(fmt::format("{:<11}", rung_name(entry.rung))) << rung_title(entry.rung) << (entry.checks().empty() ? style.dim("  (no checks in this version)") : "") << "\n";
+    std::cout << style.bold(fmt::format("{:<11}", rung_name(entry.rung))) << rung_title(entry.rung)
+              << (entry.checks().empty() ? style.dim("  (no checks in this version)") : "") << "\n";
     for (const auto& check : entry.checks()) std::cout << fmt::format("  {:<30} {}\n", check.id, check.question);
   }
   return 0;
 }
 
 Result<void> validate(const CheckOptions& o) {
-  if (!o.rung.empty() && !rung_from_name(o.rung)) return usage_error("there is no rung \"" + o.rung + "\"", "--rung", "device, compute, dataset, model, step, resume, episode or evaluation");
-  if (const auto unknown = ladder::unknown_checks(o.only); !unknown.empty()) return usage_error("there is no check " + join(unknown, ", "), "--only", "firstfault check --list lists them");
-  if (!o.inputs.device.empty() && o.inputs.device != "cpu" && o.inputs.device != "gpu") return usage_error("\"" + o.inputs.device + "\" is no device", "--device", "cpu or gpu");
+  if (!o.rung.empty() && !rung_from_name(o.rung))
+    return usage_error("there is no rung \"" + o.rung + "\"", "--rung", "device, compute, dataset, model, step, resume, episode or evaluation");
+  if (const auto unknown = ladder::unknown_checks(o.only); !unknown.empty())
+    return usage_error("there is no check " + join(unknown, ", "), "--only", "firstfault check --list lists them");
+  if (!o.inputs.device.empty() && o.inputs.device != "cpu" && o.inputs.device != "gpu")
+    return usage_error("\"" + o.inputs.device + "\" is no device", "--device", "cpu or gpu");
   if (!o.inputs.workload.empty() && o.inputs.workload != "reference" && o.inputs.workload != "lerobot" && o.inputs.workload != "command")
     return usage_error("\"" + o.inputs.workload + "\" is no workload", "--workload", "reference, lerobot or command");
   return {};
@@ -55,7 +59,9 @@ int check(CheckOptions options) {
     return finished ? report_error(session.error()) : report_error(finished.error());
   }
   const int exit_code = session->climb.exit_code();
-  if (auto finished = run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}})); !finished)
+  if (auto finished =
+          run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}}));
+      !finished)
     return report_error(finished.error());
   print_session(*session, options, run->path());
   return exit_code;

@@ -90,10 +90,16 @@ int check_again(CheckOptions options) {
   there.set("run", run->path());
   event.set("run", *earlier);
   run->event("again", event);
-  if (auto appended = run::append_event(*earlier, "again", there); !appended) session->notes.push_back("the outcome could not be written into the run before: " + appended.error().to_string());
-  if (auto written = run->write("report.json", to_json(session_document(*session, run->path()), 2) + "\n"); !written) return report_error(written.error());
+  if (auto appended = run::append_event(*earlier, "again", there); !appended)
+    session->notes.push_back("the outcome could not be written into the run before: " + appended.error().to_string());
+  if (auto written = run->write("report.json", to_json(session_document(*session, run->path()), 2) + "\n"); !written)
+    return report_error(written.error());
   const int exit_code = outcome == verdict::Outcome::fixed ? 0 : outcome == verdict::Outcome::undecided ? 3 : 1;
-  if (auto finished = run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}, {"again", *earlier}, {"outcome", std::string(verdict::outcome_name(outcome))}})); !finished)
+  if (auto finished =
+          run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)},
+                                                {"again", *earlier},
+                                                {"outcome", std::string(verdict::outcome_name(outcome))}}));
+      !finished)
     return report_error(finished.error());
   print_session(*session, options, run->path());
   return exit_code;

@@ -47,7 +47,8 @@ Result<void> write_restore_point(const CheckSession& session, const CheckOptions
   if (auto written = write("environment.txt", environment); !written) return written;
   if (options.from.empty() && !options.inputs.work_root.empty()) {
     // The diff of tracked files only: reading, never changing the repository (no index refresh, no external diff driver).
-    ChildOptions git{.argv = {"git", "-c", "core.fsmonitor=false", "-C", options.inputs.work_root, "diff", "--no-ext-diff", "--no-textconv", "--binary", "HEAD"}};
+    ChildOptions git{
+        .argv = {"git", "-c", "core.fsmonitor=false", "-C", options.inputs.work_root, "diff", "--no-ext-diff", "--no-textconv", "--binary", "HEAD"}};
     git.output_limit_bytes = max_diff_bytes;
     const auto diff = run_child(git);
     if (diff.ok() && !diff.truncated)
@@ -58,7 +59,10 @@ Result<void> write_restore_point(const CheckSession& session, const CheckOptions
     if (!content) return std::unexpected(content.error());
     if (auto written = write("config/" + std::filesystem::path(path).filename().string(), capture::redact_text(*content)); !written) return written;
   }
-  Value point = Value::object({{"schema", "firstfault/restore/1"}, {"rungs_that_held", std::move(held)}, {"files", std::move(files)}, {"commit", session.capture.probe("work")["git"]["commit"]}});
+  Value point = Value::object({{"schema", "firstfault/restore/1"},
+                               {"rungs_that_held", std::move(held)},
+                               {"files", std::move(files)},
+                               {"commit", session.capture.probe("work")["git"]["commit"]}});
   return run.write("restore/restore.json", to_json(point, 2) + "\n");
 }
 

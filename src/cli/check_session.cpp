@@ -50,9 +50,11 @@ void compare_with_parent(const std::string& parent, CheckSession& session) {
     if (names.size() == shown) break;
     names.push_back(fmt::format("{} {} -> {}", change.name, change.before.value_or("absent"), change.after.value_or("absent")));
   }
-  session.notes.push_back(fmt::format("changed since the run before ({}): {}{}", join(groups, ", "), join(names, "; "), difference.changes.size() > shown ? fmt::format("; and {} more", difference.changes.size() - shown) : ""));
+  session.notes.push_back(fmt::format("changed since the run before ({}): {}{}", join(groups, ", "), join(names, "; "),
+                                      difference.changes.size() > shown ? fmt::format("; and {} more", difference.changes.size() - shown) : ""));
   if (groups.size() > 1)
-    session.notes.push_back(fmt::format("{} layers changed at once; change one at a time, or the result proves nothing about any of them", groups.size()));
+    session.notes.push_back(
+        fmt::format("{} layers changed at once; change one at a time, or the result proves nothing about any of them", groups.size()));
 }
 
 ladder::Observer recorder(run::Run& run, Progress& progress) {
@@ -80,8 +82,14 @@ report::LadderContext report_context(const CheckSession& session, const CheckOpt
 }  // namespace
 
 Value inputs_value(const CheckOptions& o) {
-  return Value::object({{"from", Value::list_of(o.from)}, {"dataset", o.inputs.dataset}, {"policy", o.inputs.policy}, {"python", o.inputs.python}, {"workload", o.inputs.workload},
-                        {"device", o.inputs.device}, {"work_root", o.inputs.work_root}, {"configs", Value::list_of(o.configs)}});
+  return Value::object({{"from", Value::list_of(o.from)},
+                        {"dataset", o.inputs.dataset},
+                        {"policy", o.inputs.policy},
+                        {"python", o.inputs.python},
+                        {"workload", o.inputs.workload},
+                        {"device", o.inputs.device},
+                        {"work_root", o.inputs.work_root},
+                        {"configs", Value::list_of(o.configs)}});
 }
 
 void inputs_from_value(const Value& value, CheckOptions& o) {
@@ -112,14 +120,19 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   session.summary = report::machine_summary(session.machine);
   const std::string host = session.machine.host.hostname.value_or("");
   session.subject = options.from.empty() ? "this machine" + (host.empty() ? "" : " (" + host + ")") : join(options.from, ", ");
-  if (auto described = run.describe(Value::object({{"inputs", inputs_value(options)}, {"subject", session.subject}, {"machine", session.summary}, {"knowledge", std::string((*knowledge)->date())}})); !described)
+  if (auto described = run.describe(Value::object({{"inputs", inputs_value(options)},
+                                                   {"subject", session.subject},
+                                                   {"machine", session.summary},
+                                                   {"knowledge", std::string((*knowledge)->date())}}));
+      !described)
     return std::unexpected(described.error());
 
   CheckInputs inputs = options.inputs;
   inputs.live = options.from.empty();
   inputs.allow_probes = inputs.live;
   std::map<std::string, std::shared_ptr<void>> scratch;
-  CheckContext context{session.capture, session.machine, **knowledge, inputs, run.file("artifacts"), [&progress](std::string_view text) { progress.show(text); }};
+  CheckContext context{session.capture, session.machine,       **knowledge,
+                       inputs,          run.file("artifacts"), [&progress](std::string_view text) { progress.show(text); }};
   context.scratch = &scratch;
   ladder::Options climb;
   if (!options.rung.empty()) climb.only_rung = rung_from_name(options.rung);
@@ -137,9 +150,12 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   }
   if (!options.parent.empty()) compare_with_parent(options.parent, session);
 
-  if (auto written = run.write("report.json", to_json(session_document(session, run.path()), 2) + "\n"); !written) return std::unexpected(written.error());
-  if (auto written = run.write("report.md", report::ladder_markdown(session.climb, report_context(session, options, run.path()))); !written) return std::unexpected(written.error());
-  if (auto restored = write_restore_point(session, options, run); !restored) session.notes.push_back("no restore point: " + restored.error().to_string());
+  if (auto written = run.write("report.json", to_json(session_document(session, run.path()), 2) + "\n"); !written)
+    return std::unexpected(written.error());
+  if (auto written = run.write("report.md", report::ladder_markdown(session.climb, report_context(session, options, run.path()))); !written)
+    return std::unexpected(written.error());
+  if (auto restored = write_restore_point(session, options, run); !restored)
+    session.notes.push_back("no restore point: " + restored.error().to_string());
   return session;
 }
 
@@ -154,7 +170,8 @@ void print_session(const CheckSession& session, const CheckOptions& options, con
   if (options.json)
     print_document(session_document(session, run_path));
   else
-    std::cout << report::ladder_text(session.climb, report_context(session, options, run_path), report::Style::for_stdout(), report::terminal_width());
+    std::cout << report::ladder_text(session.climb, report_context(session, options, run_path), report::Style::for_stdout(),
+                                     report::terminal_width());
 }
 
 }  // namespace ff::cli

@@ -16,7 +16,7 @@ namespace ff::cli {
 
 /// What `firstfault check` was asked for.
 struct CheckOptions {
-  std::vector<std::string> from;     ///< captures or loose files; empty: this machine
+  std::vector<std::string> from;  ///< captures or loose files; empty: this machine
   CheckInputs inputs;
   std::vector<std::string> configs;  ///< configuration files that belong to the work: copied into the restore point
   std::vector<std::string> kb;

@@ -33,15 +33,17 @@ std::string target_list(const std::vector<elf::TargetId>& targets) {
 }
 
 void print_file(const binary::FileReport& file, const report::Style& style) {
-  std::cout << style.bold(report::printable(file.path)) << "  " << style.dim(file.kind.empty() ? "no file that holds device code" : file.kind) << "\n";
+  std::cout << style.bold(report::printable(file.path)) << "  " << style.dim(file.kind.empty() ? "no file that holds device code" : file.kind)
+            << "\n";
   if (file.bundles != 0)
-    std::cout << fmt::format("  {} bundle{}{}\n", file.bundles, file.bundles == 1 ? "" : "s",
-                             file.compressed_bundles != 0 ? fmt::format(", {} compressed (format {})", file.compressed_bundles, file.newest_compression) : "");
+    std::cout << fmt::format(
+        "  {} bundle{}{}\n", file.bundles, file.bundles == 1 ? "" : "s",
+        file.compressed_bundles != 0 ? fmt::format(", {} compressed (format {})", file.compressed_bundles, file.newest_compression) : "");
   for (const auto& row : file.targets) {
     std::vector<std::string> versions;
     for (const int version : row.versions) versions.push_back(fmt::format("V{}", version));
-    std::cout << fmt::format("  {:<28}{:>5} code object{:<2}{:>10}  {}\n", report::printable(row.target.to_string(), 60), row.objects, row.objects == 1 ? "" : "s",
-                             row.size_bytes != 0 ? human_bytes(row.size_bytes) : "", join(versions, " "));
+    std::cout << fmt::format("  {:<28}{:>5} code object{:<2}{:>10}  {}\n", report::printable(row.target.to_string(), 60), row.objects,
+                             row.objects == 1 ? "" : "s", row.size_bytes != 0 ? human_bytes(row.size_bytes) : "", join(versions, " "));
   }
   if (file.targets.empty()) std::cout << (file.kpack_split ? "  its device code is in .kpack files\n" : "  no device code\n");
 }
@@ -49,19 +51,23 @@ void print_file(const binary::FileReport& file, const report::Style& style) {
 void print_component(const binary::ComponentReport& part, const report::Style& style) {
   std::cout << fmt::format("{}  {}{}\n", style.bold(report::printable(part.component.name)), style.dim(report::printable(part.component.root)),
                            part.files > 1 ? style.dim(fmt::format(" ({} files)", part.files)) : "");
-  const std::string targets = part.kpack_missing ? std::string("its device code is in .kpack files, none of which was found") : target_list(part.targets);
+  const std::string targets =
+      part.kpack_missing ? std::string("its device code is in .kpack files, none of which was found") : target_list(part.targets);
   std::cout << "    " << report::wrapped(targets, 4, report::terminal_width()) << "\n";
 }
 
 void print_row(const binary::ComponentCoverage& row, const report::Style& style) {
   const auto& coverage = row.coverage;
   std::string text(elf::cover_name(coverage.cover));
-  if (!coverage.override_version.empty()) text += fmt::format(": HSA_OVERRIDE_GFX_VERSION={} runs its {} code", coverage.override_version, coverage.by);
-  else if (coverage.cover == elf::Cover::generic) text += fmt::format(" ({})", coverage.by);
+  if (!coverage.override_version.empty())
+    text += fmt::format(": HSA_OVERRIDE_GFX_VERSION={} runs its {} code", coverage.override_version, coverage.by);
+  else if (coverage.cover == elf::Cover::generic)
+    text += fmt::format(" ({})", coverage.by);
   if (!coverage.why.empty()) text += "; " + coverage.why;
   if (!coverage.works() && row.component->component.fallback) text += "; " + row.component->component.without;
   const std::string mark = coverage.works() ? style.green("yes ") : row.component->component.fallback ? style.yellow("slow") : style.red("no  ");
-  std::cout << "  " << mark << "  " << report::printable(row.component->component.name) << ": " << report::wrapped(text, 8, report::terminal_width()) << "\n";
+  std::cout << "  " << mark << "  " << report::printable(row.component->component.name) << ": " << report::wrapped(text, 8, report::terminal_width())
+            << "\n";
 }
 
 void print_answer(const binary::DeviceAnswer& answer, const report::Style& style) {
@@ -71,25 +77,37 @@ void print_answer(const binary::DeviceAnswer& answer, const report::Style& style
     return;
   }
   const bool works = answer.first_to_fail == nullptr && answer.cover != elf::Cover::none;
-  std::cout << "\n" << style.bold(device) << ": " << (works ? style.green(elf::cover_name(answer.cover)) : style.red(elf::cover_name(answer.cover))) << "\n";
+  std::cout << "\n"
+            << style.bold(device) << ": " << (works ? style.green(elf::cover_name(answer.cover)) : style.red(elf::cover_name(answer.cover))) << "\n";
   for (const auto& row : answer.components) print_row(row, style);
   if (answer.first_to_fail == nullptr) return;
   const auto& first = *answer.first_to_fail;
   const auto width = report::terminal_width();
   std::cout << "\n  " << style.bold("First to fail: ")
-            << report::wrapped(fmt::format("{}, {}: it has {}. Then {}.", report::printable(first.component->component.name), report::printable(first.component->component.root),
-                                           target_list(first.component->targets), first.component->component.without), 4, width)
+            << report::wrapped(fmt::format("{}, {}: it has {}. Then {}.", report::printable(first.component->component.name),
+                                           report::printable(first.component->component.root), target_list(first.component->targets),
+                                           first.component->component.without),
+                               4, width)
             << "\n  " << style.bold("What to do: ");
   switch (first.coverage.cover) {
     case elf::Cover::override_ok:
-      std::cout << report::wrapped(fmt::format("install a build with code for {}, or set HSA_OVERRIDE_GFX_VERSION={} before the program starts.", device, first.coverage.override_version), 4, width);
+      std::cout << report::wrapped(fmt::format("install a build with code for {}, or set HSA_OVERRIDE_GFX_VERSION={} before the program starts.",
+                                               device, first.coverage.override_version),
+                                   4, width);
       break;
     case elf::Cover::override_unsafe:
-      std::cout << report::wrapped(fmt::format("install a build with code for {}. HSA_OVERRIDE_GFX_VERSION={} lets it start, but its results and its stability are not to be trusted: {}.", device,
-                                               first.coverage.override_version, first.coverage.why), 4, width);
+      std::cout << report::wrapped(fmt::format("install a build with code for {}. HSA_OVERRIDE_GFX_VERSION={} lets it start, but its results and its "
+                                               "stability are not to be trusted: {}.",
+                                               device, first.coverage.override_version, first.coverage.why),
+                                   4, width);
       break;
-    case elf::Cover::setting: std::cout << report::wrapped(first.coverage.why, 4, width); break;
-    default: std::cout << report::wrapped(fmt::format("install a build with code for {} (its wheel or device package for this GPU), or build it with that target.", device), 4, width);
+    case elf::Cover::setting:
+      std::cout << report::wrapped(first.coverage.why, 4, width);
+      break;
+    default:
+      std::cout << report::wrapped(
+          fmt::format("install a build with code for {} (its wheel or device package for this GPU), or build it with that target.", device), 4,
+          width);
   }
   std::cout << "\n";
 }
@@ -103,7 +121,8 @@ Result<binary::Launch> parse_launch(const CodeOptions& options) {
   std::uint64_t* const sizes[] = {&launch.x, &launch.y, &launch.z};
   for (std::size_t i = 0; i < pieces.size() && i < 3; ++i) {
     const auto size = to_integer<std::uint64_t>(pieces[i]);
-    if (!size || *size == 0 || pieces.size() > 3) return usage_error(fmt::format("\"{}\" is no workgroup size", options.block), "--block", "give 256 or 16,16,1");
+    if (!size || *size == 0 || pieces.size() > 3)
+      return usage_error(fmt::format("\"{}\" is no workgroup size", options.block), "--block", "give 256 or 16,16,1");
     *sizes[i] = *size;
   }
   return launch;
@@ -128,16 +147,19 @@ std::vector<FoundKernel> find_kernels(binary::Scan& scan, const CodeOptions& opt
     if (report.targets.empty() || contains(report.path, "!")) continue;
     auto file = MappedFile::open(report.path);
     if (!file) continue;
-    const auto problems = elf::visit_code(file->bytes(), elf::list_code_objects(file->bytes()), [&](const elf::CodeObject& object, std::string_view code) {
-      if (!code.starts_with("\x7f" "ELF")) return;  // bitcode, SPIR-V
-      auto kernels = binary::read_kernels(code, binary::limits_of(table, object.target.processor), launch);
-      if (!kernels) {
-        report.problems.push_back(fmt::format("{} at {:#x}: {}", object.target.to_string(), object.offset, kernels.error().what));
-        return;
-      }
-      for (auto& kernel : *kernels)
-        if (wanted(kernel.name)) found.push_back({report.path, object.target.to_string(), std::move(kernel)});
-    });
+    const auto problems =
+        elf::visit_code(file->bytes(), elf::list_code_objects(file->bytes()), [&](const elf::CodeObject& object, std::string_view code) {
+          if (!code.starts_with("\x7f"
+                                "ELF"))
+            return;  // bitcode, SPIR-V
+          auto kernels = binary::read_kernels(code, binary::limits_of(table, object.target.processor), launch);
+          if (!kernels) {
+            report.problems.push_back(fmt::format("{} at {:#x}: {}", object.target.to_string(), object.offset, kernels.error().what));
+            return;
+          }
+          for (auto& kernel : *kernels)
+            if (wanted(kernel.name)) found.push_back({report.path, object.target.to_string(), std::move(kernel)});
+        });
     for (const auto& problem : problems) report.problems.push_back(problem);
   }
   return found;
@@ -145,7 +167,8 @@ std::vector<FoundKernel> find_kernels(binary::Scan& scan, const CodeOptions& opt
 
 void print_kernels(const std::vector<FoundKernel>& kernels, const report::Style& style) {
   std::cout << "\n"
-            << style.bold(fmt::format("{:<32} {:<22} {:>5} {:>5} {:>5} {:>7} {:>8} {:>6} {:>5} {:>5}  {}", "kernel", "target", "VGPR", "AGPR", "SGPR", "LDS", "scratch", "spills", "wave", "group", "waves/SIMD"))
+            << style.bold(fmt::format("{:<32} {:<22} {:>5} {:>5} {:>5} {:>7} {:>8} {:>6} {:>5} {:>5}  {}", "kernel", "target", "VGPR", "AGPR", "SGPR",
+                                      "LDS", "scratch", "spills", "wave", "group", "waves/SIMD"))
             << "\n";
   for (const auto& found : kernels) {
     const Value& m = found.kernel.metadata;
@@ -153,9 +176,10 @@ void print_kernels(const std::vector<FoundKernel>& kernels, const report::Style&
     std::string occupancy = "not known";
     if (const auto& o = found.kernel.occupancy)
       occupancy = fmt::format("{} of {}{}", o->waves_per_simd, o->waves_per_simd_max, o->limited_by == "hardware" ? "" : " (" + o->limited_by + ")");
-    std::cout << fmt::format("{:<32} {:<22} {:>5} {:>5} {:>5} {:>7} {:>8} {:>6} {:>5} {:>5}  {}\n", report::printable(found.kernel.name, 32), report::printable(found.target, 22), cell("vgpr_count"),
-                             cell("agpr_count"), cell("sgpr_count"), cell("group_segment_fixed_size"), cell("private_segment_fixed_size"), cell("vgpr_spill_count"),
-                             cell("wavefront_size"), cell("max_flat_workgroup_size"), occupancy);
+    std::cout << fmt::format("{:<32} {:<22} {:>5} {:>5} {:>5} {:>7} {:>8} {:>6} {:>5} {:>5}  {}\n", report::printable(found.kernel.name, 32),
+                             report::printable(found.target, 22), cell("vgpr_count"), cell("agpr_count"), cell("sgpr_count"),
+                             cell("group_segment_fixed_size"), cell("private_segment_fixed_size"), cell("vgpr_spill_count"), cell("wavefront_size"),
+                             cell("max_flat_workgroup_size"), occupancy);
     for (const auto& fault : found.kernel.faults) std::cout << "  " << style.red("fault ") << report::printable(fault) << "\n";
     for (const auto& remark : found.kernel.remarks) std::cout << "  " << style.yellow("slow ") << report::printable(remark) << "\n";
   }
@@ -166,7 +190,8 @@ int list_code(const CodeOptions& options) {
   for (const auto& text : options.devices) {
     const auto target = elf::parse_target_id(text);
     if (!target)
-      return report_error(Error{fmt::format("\"{}\" is no gfx target", text), "--for", "give the name that rocminfo shows, for example gfx1151 or gfx90a:xnack-", 2});
+      return report_error(
+          Error{fmt::format("\"{}\" is no gfx target", text), "--for", "give the name that rocminfo shows, for example gfx1151 or gfx90a:xnack-", 2});
     devices.push_back(*target);
   }
   const auto launch = parse_launch(options);
@@ -204,7 +229,8 @@ int list_code(const CodeOptions& options) {
   }
   if (scan.files.empty() && scan.errors.empty()) std::cout << fmt::format("No device code in {} files.\n", scan.files_looked_at);
   for (const auto& file : scan.files)
-    for (const auto& problem : file.problems) std::cout << style.red("damaged ") << report::printable(file.path) << ": " << report::printable(problem) << "\n";
+    for (const auto& problem : file.problems)
+      std::cout << style.red("damaged ") << report::printable(file.path) << ": " << report::printable(problem) << "\n";
   if (want_kernels && !kernels.empty()) print_kernels(kernels, style);
   if (want_kernels && kernels.empty()) std::cout << (options.kernel_names.empty() ? "No kernel was found.\n" : "No kernel of that name was found.\n");
   for (const auto& answer : answers) print_answer(answer, style);
@@ -216,14 +242,18 @@ int list_code(const CodeOptions& options) {
 
 void add_code(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CodeOptions>();
-  app.add_option("inputs", options->inputs, "Libraries, programs, code objects, bundles, wheels or directories (/opt/rocm, a virtual environment)")->required();
-  app.add_option("--for", options->devices, "Is this GPU covered? A gfx target as rocminfo shows it: gfx1151, gfx90a:sramecc+:xnack-")->allow_extra_args(false);
+  app.add_option("inputs", options->inputs, "Libraries, programs, code objects, bundles, wheels or directories (/opt/rocm, a virtual environment)")
+      ->required();
+  app.add_option("--for", options->devices, "Is this GPU covered? A gfx target as rocminfo shows it: gfx1151, gfx90a:sramecc+:xnack-")
+      ->allow_extra_args(false);
   app.add_flag("--kernels", options->kernels, "List every kernel: registers, LDS, scratch, spills, occupancy and what limits it");
   app.add_option("--kernel", options->kernel_names, "Only kernels whose name contains this text")->allow_extra_args(false);
   app.add_option("--block", options->block, "Check a launch with this workgroup size: 256 or 16,16,1");
   app.add_option("--dynamic-lds", options->dynamic_lds, "Check a launch with so many bytes of dynamic LDS");
   app.add_flag("--json", options->json, "Print one JSON document (firstfault/code/1)");
-  app.footer("Runs nothing and needs no GPU; without --kernels only headers are read.\nExit code 1: a GPU given with --for is not covered, or device code is damaged.");
+  app.footer(
+      "Runs nothing and needs no GPU; without --kernels only headers are read.\nExit code 1: a GPU given with --for is not covered, or device code "
+      "is damaged.");
   app.callback([options, &exit_code] { exit_code = list_code(*options); });
 }
 

@@ -1,3 +1,5 @@
+#include "binary/core.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,7 +8,6 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
-#include "binary/core.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "report/style.h"
@@ -27,8 +28,9 @@ void print_thread(const binary::CoreThread& thread, std::size_t limit, const rep
       return;
     }
     const auto slash = frame.module.rfind('/');
-    std::cout << fmt::format("  #{:<3} {}  {} {}\n", number++, report::printable(frame.function.empty() ? fmt::format("{:#x}", frame.address) : frame.function, 120),
-                             style.dim(report::printable(frame.module.empty() ? "no mapped file" : frame.module.substr(slash + 1))), report::printable(frame.source));
+    std::cout << fmt::format(
+        "  #{:<3} {}  {} {}\n", number++, report::printable(frame.function.empty() ? fmt::format("{:#x}", frame.address) : frame.function, 120),
+        style.dim(report::printable(frame.module.empty() ? "no mapped file" : frame.module.substr(slash + 1))), report::printable(frame.source));
   }
   if (thread.frames.empty()) std::cout << fmt::format("  at {:#x}, no backtrace\n", thread.instruction);
 }
@@ -55,12 +57,15 @@ void print_core(const binary::Core& core, const binary::CoreVerdict& verdict, bo
   if (core.gpu) {
     std::cout << "\n" << style.bold("GPUs") << fmt::format(" (KFD {}.{})\n", core.gpu->kfd_major, core.gpu->kfd_minor);
     for (const auto& agent : core.gpu->agents)
-      std::cout << fmt::format("  GPU {} device {:#06x}, target version {}: {}\n", agent.gpu_id, agent.device_id, agent.gfx_target_version, agent.exceptions.empty() ? "no exception" : join(agent.exceptions, ", "));
+      std::cout << fmt::format("  GPU {} device {:#06x}, target version {}: {}\n", agent.gpu_id, agent.device_id, agent.gfx_target_version,
+                               agent.exceptions.empty() ? "no exception" : join(agent.exceptions, ", "));
     for (const auto& queue : core.gpu->queues)
-      if (!queue.exceptions.empty()) std::cout << fmt::format("  queue {} of GPU {}: {}\n", queue.queue_id, queue.gpu_id, join(queue.exceptions, ", "));
+      if (!queue.exceptions.empty())
+        std::cout << fmt::format("  queue {} of GPU {}: {}\n", queue.queue_id, queue.gpu_id, join(queue.exceptions, ", "));
   }
   for (const auto& module : core.modules)
-    if (!module.remark.empty()) std::cout << style.yellow("module ") << report::printable(module.path) << ": " << report::printable(module.remark) << "\n";
+    if (!module.remark.empty())
+      std::cout << style.yellow("module ") << report::printable(module.path) << ": " << report::printable(module.remark) << "\n";
   for (const auto& problem : core.problems) std::cout << style.yellow("note ") << report::printable(problem) << "\n";
   if (!verdict.next.empty()) std::cout << "\n" << style.bold("Next") << "\n";
   for (const auto& text : verdict.next) std::cout << "  - " << report::wrapped(report::printable(text, 1000), 4, width) << "\n";
@@ -77,8 +82,10 @@ int run_core(const CoreOptions& options) {
   }
   if (!core->gpu_only) binary::add_backtraces(*core, options.file, options.program);
   const auto verdict = binary::judge(*core, file->bytes());
-  if (options.json) print_document(binary::core_to_json(*core, verdict));
-  else print_core(*core, verdict, options.all, report::Style::for_stdout());
+  if (options.json)
+    print_document(binary::core_to_json(*core, verdict));
+  else
+    print_core(*core, verdict, options.all, report::Style::for_stdout());
   return 1;
 }
 

@@ -1,11 +1,12 @@
-#include <CLI/CLI.hpp>
+#include "capture/diff.h"
+
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
-#include "capture/diff.h"
 #include "capture/open.h"
 
 namespace ff::cli {

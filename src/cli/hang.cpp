@@ -1,3 +1,5 @@
+#include "binary/hang.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -6,7 +8,6 @@
 
 #include "base/process.h"
 #include "base/text.h"
-#include "binary/hang.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "report/style.h"
@@ -46,7 +47,8 @@ int run_hang(const HangOptions& options) {
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < view->threads.size() && i < shown; ++i) {
     const auto& thread = view->threads[i];
-    std::cout << fmt::format("  {:>8} {:<16} {} {:>4.0f} %  {}\n", thread.id, report::printable(thread.name, 16), thread.state, thread.cpu_share * 100, report::printable(thread.wait_channel));
+    std::cout << fmt::format("  {:>8} {:<16} {} {:>4.0f} %  {}\n", thread.id, report::printable(thread.name, 16), thread.state,
+                             thread.cpu_share * 100, report::printable(thread.wait_channel));
   }
   if (view->threads.size() > shown) std::cout << fmt::format("  and {} more threads\n", view->threads.size() - shown);
   if (view->holds_kfd) std::cout << "It has /dev/kfd open: it uses the GPU for computing.\n";
@@ -65,7 +67,9 @@ void add_hang(CLI::App& app, int& exit_code) {
   app.add_option("--seconds", options->seconds, "How long to look (default 1)")->check(CLI::Range(0.1, 60.0));
   app.add_flag("--python", options->python, "Add the Python stacks that py-spy tells without stopping the process");
   app.add_flag("--json", options->json, "Print one JSON document (firstfault/hang/1)");
-  app.footer("Looks through /proc only: the process is not stopped, attached to or signalled.\nExit code 1: it does not move; 0: it moves or sleeps of its own will.");
+  app.footer(
+      "Looks through /proc only: the process is not stopped, attached to or signalled.\nExit code 1: it does not move; 0: it moves or sleeps of its "
+      "own will.");
   app.callback([options, &exit_code] { exit_code = run_hang(*options); });
 }
 

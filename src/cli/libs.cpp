@@ -48,10 +48,12 @@ Result<std::vector<std::string>> compare_with_loader(const binary::LoaderView& v
   std::vector<std::string> differences;
   for (const auto& [name, path] : binary::parse_loader_list(result.out)) {
     if (path.empty()) {
-      if (std::ranges::none_of(view.missing, [&](const auto& library) { return library.name == name; })) differences.push_back(fmt::format("the loader finds no {}", name));
+      if (std::ranges::none_of(view.missing, [&](const auto& library) { return library.name == name; }))
+        differences.push_back(fmt::format("the loader finds no {}", name));
     } else if (!predicted_paths.contains(real(path))) {
       const auto found = predicted.find(name);
-      differences.push_back(fmt::format("the loader takes {} for {}, predicted was {}", path, name, found == predicted.end() ? "nothing" : found->second));
+      differences.push_back(
+          fmt::format("the loader takes {} for {}, predicted was {}", path, name, found == predicted.end() ? "nothing" : found->second));
     }
   }
   return differences;
@@ -63,7 +65,8 @@ void print_view(const binary::LoaderView& view, const report::Style& style) {
     if (library.by == binary::FoundBy::program) continue;
     std::string how(binary::found_by_name(library.by));
     if (!library.through.empty() && library.by != binary::FoundBy::default_directory) how += " " + library.through;
-    std::cout << fmt::format("  {:<32} {}  {}\n", report::printable(std::filesystem::path(library.name).filename().string(), 60), report::printable(library.path), style.dim(report::printable(how)));
+    std::cout << fmt::format("  {:<32} {}  {}\n", report::printable(std::filesystem::path(library.name).filename().string(), 60),
+                             report::printable(library.path), style.dim(report::printable(how)));
   }
   if (!view.newest_needed.empty()) {
     std::vector<std::string> rows;
@@ -77,9 +80,13 @@ void print_view(const binary::LoaderView& view, const report::Style& style) {
   for (const auto& library : view.missing)
     std::cout << style.red("missing ") << fmt::format("{}, needed by {}\n", report::printable(library.name), report::printable(library.asked_by));
   for (const auto& problem : view.versions)
-    std::cout << style.red("version ") << fmt::format("{} needs {} of {}; {} has {}\n", report::printable(problem.file), report::printable(problem.version), report::printable(problem.library),
-                                                       report::printable(problem.library_path), problem.best_had.empty() ? "none of that family" : report::printable(problem.best_had) + " at most");
-  for (const auto& duplicate : view.duplicates) std::cout << style.yellow("twice ") << report::printable(duplicate.soname) << ": " << report::printable(join(duplicate.paths, ", "), 1000) << "\n";
+    std::cout << style.red("version ")
+              << fmt::format("{} needs {} of {}; {} has {}\n", report::printable(problem.file), report::printable(problem.version),
+                             report::printable(problem.library), report::printable(problem.library_path),
+                             problem.best_had.empty() ? "none of that family" : report::printable(problem.best_had) + " at most");
+  for (const auto& duplicate : view.duplicates)
+    std::cout << style.yellow("twice ") << report::printable(duplicate.soname) << ": " << report::printable(join(duplicate.paths, ", "), 1000)
+              << "\n";
   if (!view.mixed_rocm.empty()) std::cout << style.red("mixed ROCm ") << report::printable(join(view.mixed_rocm, ", "), 1000) << "\n";
   for (const auto& remark : view.remarks) std::cout << style.dim(report::printable(remark)) << "\n";
 }

@@ -38,10 +38,11 @@ int list(const RunsOptions& options) {
   const auto style = report::Style::for_stdout();
   for (const auto& record : records) {
     const auto fault = record.manifest["first_fault"].as_text();
-    const std::string outcome = !record.complete    ? style.yellow("not finished")
-                                : !fault.empty()    ? style.red(report::printable(fault))
-                                : record.manifest["exit_code"].as_int() == 0 ? style.green("no fault")
-                                                                            : style.yellow(fmt::format("exit {}", record.manifest["exit_code"].as_int()));
+    const std::string outcome = !record.complete ? style.yellow("not finished")
+                                : !fault.empty() ? style.red(report::printable(fault))
+                                : record.manifest["exit_code"].as_int() == 0
+                                    ? style.green("no fault")
+                                    : style.yellow(fmt::format("exit {}", record.manifest["exit_code"].as_int()));
     std::cout << fmt::format("{:<36} {}  {}\n", record.id(), outcome, style.dim(report::printable(record.manifest["subject"].as_text())));
   }
   return 0;

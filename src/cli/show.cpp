@@ -39,7 +39,8 @@ int show(const ShowOptions& options) {
   const auto text = read_file(*path + "/report.json");
   if (!text) {
     if (options.json)
-      print_document(Value::object({{"schema", "firstfault/events/1"}, {"run", *path}, {"complete", record->complete}, {"events", Value(record->events)}}));
+      print_document(
+          Value::object({{"schema", "firstfault/events/1"}, {"run", *path}, {"complete", record->complete}, {"events", Value(record->events)}}));
     else
       show_events(*record, report::Style::for_stdout());
     return 0;

@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
@@ -68,7 +68,8 @@ std::string default_name(const capture::Capture& capture) {
   return fmt::format("firstfault-{}-{}.tar.zst", host.empty() ? "machine" : host, when);
 }
 
-void print(const capture::Capture& capture, const Summary& summary, const std::string& target, std::uint64_t stored_bytes, std::int64_t milliseconds) {
+void print(const capture::Capture& capture, const Summary& summary, const std::string& target, std::uint64_t stored_bytes,
+           std::int64_t milliseconds) {
   std::cout << fmt::format("Capture of {} in {} ({} stored, {} read, {} ms)\n", capture.about()["hostname"].as_text("this machine"), target,
                            human_bytes(stored_bytes), human_bytes(summary.bytes), milliseconds);
   std::cout << fmt::format("  {} files, {} commands ran, {} not installed\n", summary.files, summary.commands_run, summary.commands_absent);
@@ -91,10 +92,12 @@ void print(const capture::Capture& capture, const Summary& summary, const std::s
   std::cout << fmt::format("Could not be read ({}):\n", summary.unreadable.size());
   for (std::size_t i = 0; i < summary.unreadable.size() && i < most; ++i)
     std::cout << fmt::format("  {}: {}\n", summary.unreadable[i].first, summary.unreadable[i].second);
-  if (summary.unreadable.size() > most) std::cout << fmt::format("  and {} more: see \"errors\" in manifest.json\n", summary.unreadable.size() - most);
+  if (summary.unreadable.size() > most)
+    std::cout << fmt::format("  and {} more: see \"errors\" in manifest.json\n", summary.unreadable.size() - most);
 }
 
-void print_json(const capture::Capture& capture, const Summary& summary, const std::string& target, std::uint64_t stored_bytes, std::int64_t milliseconds) {
+void print_json(const capture::Capture& capture, const Summary& summary, const std::string& target, std::uint64_t stored_bytes,
+                std::int64_t milliseconds) {
   Value unreadable = Value::list();
   for (const auto& [what, why] : summary.unreadable) unreadable.push(Value::object({{"what", what}, {"why", why}}));
   const Value document = Value::object({{"schema", "firstfault/snapshot/1"},
@@ -123,7 +126,8 @@ std::uint64_t size_on_disk(const std::filesystem::path& target) {
 
 int run_snapshot(const Options& options) {
   const Monotonic start = monotonic_now();
-  capture::CollectOptions collect{.root = options.root, .pythons = options.pythons, .wake = options.wake, .environment = capture::current_environment()};
+  capture::CollectOptions collect{
+      .root = options.root, .pythons = options.pythons, .wake = options.wake, .environment = capture::current_environment()};
   if (!options.work_root.empty()) collect.work_root = std::filesystem::absolute(options.work_root).lexically_normal().string();
   const auto capture = capture::collect(collect);
   if (!capture) {
@@ -149,7 +153,8 @@ int run_snapshot(const Options& options) {
 void add_snapshot(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   app.add_option("-o,--out", options->out, "a new directory, or a file name that ends in .tar.zst (default: firstfault-HOST-TIME.tar.zst here)");
-  app.add_option("--python", options->pythons, "a Python interpreter or environment directory to look at; may be repeated (default: the active one)")->type_name("PATH");
+  app.add_option("--python", options->pythons, "a Python interpreter or environment directory to look at; may be repeated (default: the active one)")
+      ->type_name("PATH");
   app.add_option("--work-root", options->work_root, "also record commit, lock files and disk of this directory")->type_name("DIR");
   app.add_flag("--wake", options->wake, "read sleeping GPUs as well, which wakes them");
   app.add_option("--root", options->root, "read the machine below this directory instead of /")->type_name("DIR");

@@ -36,7 +36,8 @@ CheckResult collect(const CheckContext& context, std::string_view id, std::strin
     if (first == nullptr || (f.fails && !first->fails)) first = &f;
   }
   if (first == nullptr) return CheckResult::pass(good(s));
-  result = first->fails ? CheckResult::fail(first->cause, first->summary, first->measured) : CheckResult::warn(first->cause, first->summary, first->measured);
+  result = first->fails ? CheckResult::fail(first->cause, first->summary, first->measured)
+                        : CheckResult::warn(first->cause, first->summary, first->measured);
   if (faults + warnings > 1) result.summary += fmt::format(" (and {} more)", faults + warnings - 1);
   for (const auto& f : s.findings) {
     if (f.check != id || result.evidence.size() >= 30) continue;
@@ -51,8 +52,13 @@ CheckResult present(const CheckContext& context) {
   const auto all = shared(context);
   if (all->survey) {
     const Dataset& d = (*all->survey)->dataset;
-    return CheckResult::pass(fmt::format("LeRobot {} dataset: {} episodes, {} rows, {} features, {:.4g} fps", format_name(d.format), d.episodes.size(), d.rows, d.features.size(), d.fps),
-                             Value::object({{"format", std::string(format_name(d.format))}, {"episodes", d.episodes.size()}, {"rows", d.rows}, {"fps", d.fps}, {"files", d.files.size()}}));
+    return CheckResult::pass(fmt::format("LeRobot {} dataset: {} episodes, {} rows, {} features, {:.4g} fps", format_name(d.format),
+                                         d.episodes.size(), d.rows, d.features.size(), d.fps),
+                             Value::object({{"format", std::string(format_name(d.format))},
+                                            {"episodes", d.episodes.size()},
+                                            {"rows", d.rows},
+                                            {"fps", d.fps},
+                                            {"files", d.files.size()}}));
   }
   const Error& e = all->survey.error();
   if (e.what.starts_with("Parquet files cannot be read")) return CheckResult::error(e);
@@ -63,47 +69,84 @@ CheckResult present(const CheckContext& context) {
   return result;
 }
 
-Check make(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, std::string (*good)(const Survey&), std::vector<std::string_view> needs = {}) {
+Check make(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes,
+           std::string (*good)(const Survey&), std::vector<std::string_view> needs = {}) {
   // Files that are not there or not whole leave nothing to judge: what depends on their content is then a skip that says so.
   needs.insert(needs.begin(), "dataset.present");
   if (id != "dataset.files-whole" && id != "dataset.layout" && id != "dataset.videos-present") needs.emplace_back("dataset.files-whole");
-  return {id, Rung::dataset, question, how, std::move(causes), std::move(needs), [id, good](const CheckContext& context) { return collect(context, id, good); }};
+  return {id, Rung::dataset, question, how, std::move(causes), std::move(needs), [id, good](const CheckContext& context) {
+            return collect(context, id, good);
+          }};
 }
 
 std::vector<Check> table() {
   return {
-      {"dataset.present", Rung::dataset, "Is there a LeRobot dataset of a known format?",
-       "Reads meta/info.json; formats v2.0, v2.1 and v3.0 are known, others are named and refused. It is an error when Parquet files cannot be read on this installation.",
-       {"data.layout", "data.format-version", "data.lfs-pointer"}, {}, &present},
-      make("dataset.files-whole", "Is each file what its name says, and complete?", "Looks at the first and last bytes of every metadata, data and video file and decodes every row: Git LFS pointers, error pages, empty and truncated files.",
+      {"dataset.present",
+       Rung::dataset,
+       "Is there a LeRobot dataset of a known format?",
+       "Reads meta/info.json; formats v2.0, v2.1 and v3.0 are known, others are named and refused. It is an error when Parquet files cannot be read "
+       "on this installation.",
+       {"data.layout", "data.format-version", "data.lfs-pointer"},
+       {},
+       &present},
+      make("dataset.files-whole", "Is each file what its name says, and complete?",
+           "Looks at the first and last bytes of every metadata, data and video file and decodes every row: Git LFS pointers, error pages, empty and "
+           "truncated files.",
            {"data.lfs-pointer", "data.truncated"}, [](const Survey& s) { return fmt::format("{} data files are complete", s.dataset.files.size()); }),
-      make("dataset.layout", "Are the files where the metadata says, and no others?", "Fills in the path templates for every episode and compares with what is on disk; a data file that no episode names shifts all rows after it.", {"data.layout"},
-           [](const Survey& s) { return fmt::format("{} data files are where the metadata says", s.dataset.files.size()); }),
-      make("dataset.metadata", "Do totals, splits and feature descriptions agree?", "Compares info.json with the episode list, the task list and the Parquet footers.", {"data.metadata-mismatch"},
-           [](const Survey& s) { return fmt::format("{} episodes, {} frames and {} tasks as stated", s.dataset.episodes.size(), s.dataset.total_frames, s.dataset.tasks.size()); }),
-      make("dataset.schema", "Do the columns match the features?", "Compares names, types and list lengths of the Parquet columns with info.json's features.", {"data.metadata-mismatch"},
+      make("dataset.layout", "Are the files where the metadata says, and no others?",
+           "Fills in the path templates for every episode and compares with what is on disk; a data file that no episode names shifts all rows after "
+           "it.",
+           {"data.layout"}, [](const Survey& s) { return fmt::format("{} data files are where the metadata says", s.dataset.files.size()); }),
+      make("dataset.metadata", "Do totals, splits and feature descriptions agree?",
+           "Compares info.json with the episode list, the task list and the Parquet footers.", {"data.metadata-mismatch"},
+           [](const Survey& s) {
+             return fmt::format("{} episodes, {} frames and {} tasks as stated", s.dataset.episodes.size(), s.dataset.total_frames,
+                                s.dataset.tasks.size());
+           }),
+      make("dataset.schema", "Do the columns match the features?",
+           "Compares names, types and list lengths of the Parquet columns with info.json's features.", {"data.metadata-mismatch"},
            [](const Survey& s) { return fmt::format("columns match the {} features", s.dataset.features.size()); }),
-      make("dataset.episodes", "Do the episodes' lengths and positions equal their rows?", "Counts the rows of each episode and compares length, from and to in the metadata; the loader takes episodes by position.", {"data.metadata-mismatch"},
+      make("dataset.episodes", "Do the episodes' lengths and positions equal their rows?",
+           "Counts the rows of each episode and compares length, from and to in the metadata; the loader takes episodes by position.",
+           {"data.metadata-mismatch"},
            [](const Survey& s) { return fmt::format("{} episodes have the rows that the metadata gives them", s.dataset.episodes.size()); }),
-      make("dataset.row-order", "Are the physical rows in frame order?", "Walks all rows in the loader's order: every episode in one piece, frames ascending, episodes ascending. Otherwise action chunks mix frames, and no error says so.", {"data.row-order"},
-           [](const Survey& s) { return fmt::format("{} rows are in frame order", s.rows.rows); }),
-      make("dataset.frames", "Has every episode each of its frames once?", "Frames of an episode must count 0, 1, 2, … without a gap or a repetition.", {"data.frame-gap"}, [](const Survey&) { return std::string("no frame is missing or repeated"); },
-           {"dataset.row-order"}),
-      make("dataset.global-index", "Does the global index equal the row number?", "lerobot from 0.4 uses the value of `index` as a row number; where it differs, the action chunk of a row starts at another row. In v2 sets this only warns, since their loader does not use it.",
+      make("dataset.row-order", "Are the physical rows in frame order?",
+           "Walks all rows in the loader's order: every episode in one piece, frames ascending, episodes ascending. Otherwise action chunks mix "
+           "frames, and no error says so.",
+           {"data.row-order"}, [](const Survey& s) { return fmt::format("{} rows are in frame order", s.rows.rows); }),
+      make("dataset.frames", "Has every episode each of its frames once?",
+           "Frames of an episode must count 0, 1, 2, … without a gap or a repetition.", {"data.frame-gap"},
+           [](const Survey&) { return std::string("no frame is missing or repeated"); }, {"dataset.row-order"}),
+      make("dataset.global-index", "Does the global index equal the row number?",
+           "lerobot from 0.4 uses the value of `index` as a row number; where it differs, the action chunk of a row starts at another row. In v2 "
+           "sets this only warns, since their loader does not use it.",
            {"data.global-index"}, [](const Survey&) { return std::string("every action chunk starts at its own row"); }, {"dataset.row-order"}),
-      make("dataset.timestamps", "Do the time stamps agree with frame number and rate?", "Compares each with frame / fps within 1e-4 s (lerobot's tolerance_s) and tells a constant offset, a wrong rate, drift and jitter apart.", {"data.timestamps"},
-           [](const Survey& s) { return fmt::format("time stamps agree with {:.4g} frames a second", s.dataset.fps); }, {"dataset.row-order"}),
-      make("dataset.tasks", "Do task numbers name tasks?", "Checks the range of task_index, the order of the task list (the loader takes tasks by position), and the tasks that the episodes list.", {"data.metadata-mismatch"},
-           [](const Survey& s) { return fmt::format("every row names one of {} tasks", s.dataset.tasks.size()); }),
-      make("dataset.finite", "Are all numbers finite?", "Looks at every value of every numeric column.", {"data.nonfinite"}, [](const Survey& s) { return fmt::format("no NaN, infinity or missing value in {} rows", s.rows.rows); }),
-      make("dataset.statistics", "Do the statistics describe the data?", "Recomputes mean, standard deviation, minimum, maximum and count of every feature (and of every episode where they are stored), and the 1 % and 99 % quantiles; says what a wrong one does to the policy's input.",
+      make("dataset.timestamps", "Do the time stamps agree with frame number and rate?",
+           "Compares each with frame / fps within 1e-4 s (lerobot's tolerance_s) and tells a constant offset, a wrong rate, drift and jitter apart.",
+           {"data.timestamps"}, [](const Survey& s) { return fmt::format("time stamps agree with {:.4g} frames a second", s.dataset.fps); },
+           {"dataset.row-order"}),
+      make("dataset.tasks", "Do task numbers name tasks?",
+           "Checks the range of task_index, the order of the task list (the loader takes tasks by position), and the tasks that the episodes list.",
+           {"data.metadata-mismatch"}, [](const Survey& s) { return fmt::format("every row names one of {} tasks", s.dataset.tasks.size()); }),
+      make("dataset.finite", "Are all numbers finite?", "Looks at every value of every numeric column.", {"data.nonfinite"},
+           [](const Survey& s) { return fmt::format("no NaN, infinity or missing value in {} rows", s.rows.rows); }),
+      make("dataset.statistics", "Do the statistics describe the data?",
+           "Recomputes mean, standard deviation, minimum, maximum and count of every feature (and of every episode where they are stored), and the 1 "
+           "% and 99 % quantiles; says what a wrong one does to the policy's input.",
            {"data.statistics"}, [](const Survey&) { return std::string("statistics equal the data"); }, {"dataset.finite"}),
-      make("dataset.values", "Are the values plausible?", "Constant dimensions, radians that look like degrees, actions and states of one joint in different units. Warns only: the data alone does not prove a fault.", {"data.bounds"},
-           [](const Survey&) { return std::string("no constant dimension and no unit mix-up seen"); }),
-      make("dataset.videos-present", "Is every video there?", "Fills in the video path of every camera and episode.", {"data.video-missing", "data.metadata-mismatch"}, [](const Survey& s) { return fmt::format("{} camera{}", s.dataset.cameras().size(), s.dataset.cameras().size() == 1 ? "" : "s"); }),
-      make("dataset.videos-whole", "Is every video complete?", "Reads the boxes of each MP4 file; nothing is decoded.", {"data.video-undecodable"}, [](const Survey&) { return std::string("no incomplete video"); }),
-      make("dataset.videos-aligned", "Do frame count, rate and size of the videos agree with rows and metadata?", "Compares frame count, frame rate, size and codec of each video, and in v3.0 each episode's window inside its file, with rows and metadata.", {"data.video-misaligned"},
-           [](const Survey&) { return std::string("videos have a frame for each row"); }),
+      make("dataset.values", "Are the values plausible?",
+           "Constant dimensions, radians that look like degrees, actions and states of one joint in different units. Warns only: the data alone does "
+           "not prove a fault.",
+           {"data.bounds"}, [](const Survey&) { return std::string("no constant dimension and no unit mix-up seen"); }),
+      make("dataset.videos-present", "Is every video there?", "Fills in the video path of every camera and episode.",
+           {"data.video-missing", "data.metadata-mismatch"},
+           [](const Survey& s) { return fmt::format("{} camera{}", s.dataset.cameras().size(), s.dataset.cameras().size() == 1 ? "" : "s"); }),
+      make("dataset.videos-whole", "Is every video complete?", "Reads the boxes of each MP4 file; nothing is decoded.", {"data.video-undecodable"},
+           [](const Survey&) { return std::string("no incomplete video"); }),
+      make("dataset.videos-aligned", "Do frame count, rate and size of the videos agree with rows and metadata?",
+           "Compares frame count, frame rate, size and codec of each video, and in v3.0 each episode's window inside its file, with rows and "
+           "metadata.",
+           {"data.video-misaligned"}, [](const Survey&) { return std::string("videos have a frame for each row"); }),
   };
 }
 

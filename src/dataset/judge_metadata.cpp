@@ -30,7 +30,8 @@ class Judge {
   }
 
  private:
-  void add(std::string check, bool fails, std::string cause, std::string summary, std::string file = "meta/info.json", Value measured = Value::object(), std::uint64_t line = 0) {
+  void add(std::string check, bool fails, std::string cause, std::string summary, std::string file = "meta/info.json",
+           Value measured = Value::object(), std::uint64_t line = 0) {
     out_.push_back({std::move(check), fails, std::move(cause), std::move(summary), std::move(measured), std::move(file), line, ""});
   }
 
@@ -44,7 +45,8 @@ class Judge {
     for (const auto& e : d_.episodes) sum += std::max<std::int64_t>(0, e.length);
     const auto differs = [&](const char* name, std::int64_t stated, std::int64_t own, std::string_view where) {
       if (stated >= 0 && stated != own)
-        add("dataset.metadata", true, "data.metadata-mismatch", fmt::format("info.json says {} {}, but {} {}", name, stated, where, own), "meta/info.json", Value::object({{"field", name}, {"stated", stated}, {"found", own}}));
+        add("dataset.metadata", true, "data.metadata-mismatch", fmt::format("info.json says {} {}, but {} {}", name, stated, where, own),
+            "meta/info.json", Value::object({{"field", name}, {"stated", stated}, {"found", own}}));
     };
     if (episodes > 0) {
       differs("total_episodes", d_.total_episodes, episodes, "the episode list has");
@@ -62,15 +64,21 @@ class Judge {
       const Episode& e = d_.episodes[i];
       if (e.index != static_cast<std::int64_t>(i)) {
         ++told;
-        add("dataset.episodes", true, "data.metadata-mismatch", fmt::format("entry {} of the episode list is episode {}: the loader takes episodes by position", i, e.index), e.source, Value::object({{"position", i}, {"episode_index", e.index}}), e.line);
+        add("dataset.episodes", true, "data.metadata-mismatch",
+            fmt::format("entry {} of the episode list is episode {}: the loader takes episodes by position", i, e.index), e.source,
+            Value::object({{"position", i}, {"episode_index", e.index}}), e.line);
       }
       if (e.length < 0 || (e.length == 0 && ++told <= most_per_kind))
-        add("dataset.episodes", true, "data.metadata-mismatch", fmt::format("episode {} has the length {}", e.index, e.length), e.source, Value::object({{"episode", e.index}, {"length", e.length}}), e.line);
+        add("dataset.episodes", true, "data.metadata-mismatch", fmt::format("episode {} has the length {}", e.index, e.length), e.source,
+            Value::object({{"episode", e.index}, {"length", e.length}}), e.line);
       if (d_.format == Format::v30) {
         if (e.from != expected_from || e.to - e.from != e.length) {
           ++told;
-          add("dataset.episodes", true, "data.metadata-mismatch", fmt::format("episode {} covers rows {} to {}, but its length is {} and the episode before it ends at {}", e.index, e.from, e.to, e.length, expected_from), e.source,
-              Value::object({{"episode", e.index}, {"from", e.from}, {"to", e.to}, {"length", e.length}, {"expected_from", expected_from}}), e.line);
+          add("dataset.episodes", true, "data.metadata-mismatch",
+              fmt::format("episode {} covers rows {} to {}, but its length is {} and the episode before it ends at {}", e.index, e.from, e.to,
+                          e.length, expected_from),
+              e.source, Value::object({{"episode", e.index}, {"from", e.from}, {"to", e.to}, {"length", e.length}, {"expected_from", expected_from}}),
+              e.line);
         }
         expected_from = std::max(e.to, expected_from);
       }
@@ -85,7 +93,8 @@ class Judge {
       const auto from = to_integer(parts[0]);
       const auto to = to_integer(parts[1]);
       if (!from || !to || *from < 0 || *to < *from || *to > episodes)
-        add("dataset.metadata", false, "data.metadata-mismatch", fmt::format("split {} is \"{}\", but there are {} episodes", name, range.as_text(), episodes));
+        add("dataset.metadata", false, "data.metadata-mismatch",
+            fmt::format("split {} is \"{}\", but there are {} episodes", name, range.as_text(), episodes));
     }
   }
 
@@ -102,7 +111,8 @@ class Judge {
         path = fill_template(d_.data_path, {{"episode_chunk", e.index / d_.chunks_size}, {"episode_index", e.index}});
       if (!named.insert(path).second) continue;
       if (!present.contains(path) && ++missing <= most_per_kind)
-        add("dataset.layout", true, "data.layout", fmt::format("{} is named by the metadata (episode {}) and is not there", path, e.index), path, Value::object({{"episode", e.index}}));
+        add("dataset.layout", true, "data.layout", fmt::format("{} is named by the metadata (episode {}) and is not there", path, e.index), path,
+            Value::object({{"episode", e.index}}));
     }
     if (missing > most_per_kind) add("dataset.layout", true, "data.layout", fmt::format("{} data files are missing in all", missing), "data");
     // The v3 loader reads every file below data/, also those that no episode names: their rows shift all that follow.
@@ -110,7 +120,8 @@ class Judge {
     if (missing == 0 && !d_.episodes.empty())
       for (const auto& path : present)
         if (!named.contains(path) && ++extra <= most_per_kind)
-          add("dataset.layout", true, "data.layout", fmt::format("{} belongs to no episode; the loader reads it all the same, and its rows shift those that follow", path), path);
+          add("dataset.layout", true, "data.layout",
+              fmt::format("{} belongs to no episode; the loader reads it all the same, and its rows shift those that follow", path), path);
   }
 
   void schema() {
@@ -122,21 +133,31 @@ class Judge {
         const auto* column = file.info->column(feature.name);
         if (column == nullptr) {
           // Bookkeeping columns are reported once, by the rows.
-          if (++told <= most_per_kind) add("dataset.schema", true, "data.metadata-mismatch", fmt::format("{} has no column {}, which info.json describes", file.path, feature.name), file.path, Value::object({{"feature", feature.name}}));
+          if (++told <= most_per_kind)
+            add("dataset.schema", true, "data.metadata-mismatch",
+                fmt::format("{} has no column {}, which info.json describes", file.path, feature.name), file.path,
+                Value::object({{"feature", feature.name}}));
           continue;
         }
         const std::string stored = element_of(column->type);
         const std::string wanted = feature.dtype == "float64" ? "double" : feature.dtype == "float32" ? "float" : feature.dtype;
         if (feature.is_numeric() && !stored.empty() && stored != wanted && ++told <= most_per_kind)
-          add("dataset.schema", !castable(stored, wanted), "data.metadata-mismatch", fmt::format("{} holds {} as {}, but info.json says {}", file.path, feature.name, column->type, feature.dtype), file.path, Value::object({{"feature", feature.name}, {"stored", column->type}, {"stated", feature.dtype}}));
+          add("dataset.schema", !castable(stored, wanted), "data.metadata-mismatch",
+              fmt::format("{} holds {} as {}, but info.json says {}", file.path, feature.name, column->type, feature.dtype), file.path,
+              Value::object({{"feature", feature.name}, {"stored", column->type}, {"stated", feature.dtype}}));
       }
       for (const auto& column : file.info->columns)
         if (d_.feature(column.name) == nullptr && !column.name.starts_with("__index_level") && ++told <= most_per_kind)
-          add("dataset.schema", d_.format == Format::v30, "data.metadata-mismatch", fmt::format("{} has a column {} that info.json does not describe: loading fails with a cast error", file.path, column.name), file.path, Value::object({{"column", column.name}}));
+          add("dataset.schema", d_.format == Format::v30, "data.metadata-mismatch",
+              fmt::format("{} has a column {} that info.json does not describe: loading fails with a cast error", file.path, column.name), file.path,
+              Value::object({{"column", column.name}}));
     }
     if (d_.feature("action") == nullptr) {
       const bool plural = d_.feature("actions") != nullptr;
-      add("dataset.metadata", false, "data.metadata-mismatch", plural ? std::string("the action feature is named \"actions\": lerobot looks for \"action\" and would train on single steps instead of chunks") : std::string("there is no feature named action"));
+      add("dataset.metadata", false, "data.metadata-mismatch",
+          plural
+              ? std::string("the action feature is named \"actions\": lerobot looks for \"action\" and would train on single steps instead of chunks")
+              : std::string("there is no feature named action"));
     }
   }
 
@@ -155,7 +176,9 @@ class Judge {
 
   /// datasets casts between number types of a kind; text or structure against numbers fails.
   static bool castable(std::string_view stored, std::string_view wanted) {
-    const auto kind = [](std::string_view t) { return t == "double" || t == "float" || t == "halffloat" ? 'f' : t.find("int") != std::string_view::npos ? 'i' : t == "bool" ? 'b' : 'x'; };
+    const auto kind = [](std::string_view t) {
+      return t == "double" || t == "float" || t == "halffloat" ? 'f' : t.find("int") != std::string_view::npos ? 'i' : t == "bool" ? 'b' : 'x';
+    };
     return kind(stored) == kind(wanted) || (kind(stored) != 'x' && kind(wanted) == 'f');
   }
 
@@ -172,7 +195,10 @@ class Judge {
         if (d_.format == Format::v30) {
           const auto span = e.videos.find(camera->name);
           if (span == e.videos.end()) {
-            if (++missing <= most_per_kind) add("dataset.videos-present", true, "data.metadata-mismatch", fmt::format("the metadata of episode {} does not say where its video of {} is", e.index, camera->name), e.source, Value::object(), e.line);
+            if (++missing <= most_per_kind)
+              add("dataset.videos-present", true, "data.metadata-mismatch",
+                  fmt::format("the metadata of episode {} does not say where its video of {} is", e.index, camera->name), e.source, Value::object(),
+                  e.line);
             continue;
           }
           path = fill_template(d_.video_path, {{"video_key", camera->name}, {"chunk_index", span->second.chunk}, {"file_index", span->second.file}});
@@ -182,10 +208,12 @@ class Judge {
         if (!seen.insert(path).second) continue;
         std::error_code error;
         if (!fs::exists(fs::path(d_.root) / path, error) && ++missing <= most_per_kind)
-          add("dataset.videos-present", true, "data.video-missing", fmt::format("{} is missing (camera {}, episode {})", path, camera->name, e.index), path, Value::object({{"camera", camera->name}, {"episode", e.index}}));
+          add("dataset.videos-present", true, "data.video-missing", fmt::format("{} is missing (camera {}, episode {})", path, camera->name, e.index),
+              path, Value::object({{"camera", camera->name}, {"episode", e.index}}));
       }
     }
-    if (missing > most_per_kind) add("dataset.videos-present", true, "data.video-missing", fmt::format("{} videos are missing in all", missing), "videos");
+    if (missing > most_per_kind)
+      add("dataset.videos-present", true, "data.video-missing", fmt::format("{} videos are missing in all", missing), "videos");
   }
 
   void leftovers() {
@@ -220,7 +248,10 @@ std::string fill_template(std::string_view pattern, const std::vector<std::pair<
       out += found->second.as_text();
     } else {
       // Python's "03d": a width with leading zeros.
-      const std::size_t width = format.starts_with('0') ? static_cast<std::size_t>(std::clamp<std::int64_t>(to_integer(format.substr(1, format.find('d') - 1)).value_or(0), 0, 20)) : 0;
+      const std::size_t width =
+          format.starts_with('0')
+              ? static_cast<std::size_t>(std::clamp<std::int64_t>(to_integer(format.substr(1, format.find('d') - 1)).value_or(0), 0, 20))
+              : 0;
       std::string number = std::to_string(found->second.as_int());
       if (number.size() < width) number.insert(0, width - number.size(), '0');
       out += number;

@@ -36,7 +36,8 @@ class Judge {
   }
 
  private:
-  void add(std::string check, bool fails, std::string cause, std::string summary, std::int64_t row = -1, Value measured = Value::object(), std::string text = {}) {
+  void add(std::string check, bool fails, std::string cause, std::string summary, std::int64_t row = -1, Value measured = Value::object(),
+           std::string text = {}) {
     Finding f{std::move(check), fails, std::move(cause), std::move(summary), std::move(measured), "", 0, std::move(text)};
     if (row >= 0) f.file = row_place(d_, row);
     out_.push_back(std::move(f));
@@ -45,8 +46,13 @@ class Judge {
   [[nodiscard]] std::size_t at(std::int64_t row) const { return static_cast<std::size_t>(row); }
 
   void columns() {
-    for (const auto& [name, has] : {std::pair{"index", s_.has_index}, {"episode_index", s_.has_episode}, {"frame_index", s_.has_frame}, {"timestamp", s_.has_timestamp}, {"task_index", s_.has_task}})
-      if (!has && s_.rows > 0) add("dataset.schema", true, "data.metadata-mismatch", fmt::format("the required column {} is missing or holds no numbers", name));
+    for (const auto& [name, has] : {std::pair{"index", s_.has_index},
+                                    {"episode_index", s_.has_episode},
+                                    {"frame_index", s_.has_frame},
+                                    {"timestamp", s_.has_timestamp},
+                                    {"task_index", s_.has_task}})
+      if (!has && s_.rows > 0)
+        add("dataset.schema", true, "data.metadata-mismatch", fmt::format("the required column {} is missing or holds no numbers", name));
   }
 
   /// Rows of each episode, wherever they are.
@@ -71,7 +77,9 @@ class Judge {
       }
     };
     for (const auto& [episode, e] : episodes_) {
-      if (e.runs.size() > 1) note(e.runs[1]->first_row, e.rows - e.runs[0]->rows, fmt::format("the rows of episode {} stand in {} separate places", episode, e.runs.size()));
+      if (e.runs.size() > 1)
+        note(e.runs[1]->first_row, e.rows - e.runs[0]->rows,
+             fmt::format("the rows of episode {} stand in {} separate places", episode, e.runs.size()));
       if (!s_.has_frame) continue;
       for (const auto* run : e.runs)
         for (std::int64_t r = run->first_row + 1; r < run->first_row + run->rows; ++r)
@@ -85,19 +93,21 @@ class Judge {
     }
     if (wrong_rows == 0) return;
     order_broken_ = true;
-    add("dataset.row-order", true, "data.row-order", fmt::format("physical rows are not in frame order: {}; {}", why, consequence(first_row)), first_row,
-        Value::object({{"rows_out_of_order", wrong_rows}, {"first_row", first_row}}), row_text(first_row));
+    add("dataset.row-order", true, "data.row-order", fmt::format("physical rows are not in frame order: {}; {}", why, consequence(first_row)),
+        first_row, Value::object({{"rows_out_of_order", wrong_rows}, {"first_row", first_row}}), row_text(first_row));
   }
 
   /// What a training chunk that starts at a row out of place would hold.
   [[nodiscard]] std::string consequence(std::int64_t row) const {
     if (s_.has_index && s_.index[at(row)] != row && s_.index[at(row)] >= 0 && s_.index[at(row)] < s_.rows)
-      return fmt::format("the action chunk of row {} starts {} rows {}, at row {}", row, std::abs(s_.index[at(row)] - row), s_.index[at(row)] < row ? "earlier" : "later", s_.index[at(row)]);
+      return fmt::format("the action chunk of row {} starts {} rows {}, at row {}", row, std::abs(s_.index[at(row)] - row),
+                         s_.index[at(row)] < row ? "earlier" : "later", s_.index[at(row)]);
     return fmt::format("an action chunk that covers row {} mixes frames that do not follow each other", row);
   }
 
   [[nodiscard]] std::string row_text(std::int64_t row) const {
-    return fmt::format("row {}: index {} episode_index {} frame_index {} timestamp {:.6g}", row, s_.index[at(row)], s_.episode[at(row)], s_.frame[at(row)], s_.timestamp[at(row)]);
+    return fmt::format("row {}: index {} episode_index {} frame_index {} timestamp {:.6g}", row, s_.index[at(row)], s_.episode[at(row)],
+                       s_.frame[at(row)], s_.timestamp[at(row)]);
   }
 
   void frames() {
@@ -113,19 +123,23 @@ class Judge {
       ++episodes_hit;
       if (++told > most_per_kind) continue;
       if (f[0] != 0) {
-        add("dataset.frames", true, "data.frame-gap", fmt::format("episode {} starts at frame {} instead of 0", episode, f[0]), run.first_row, Value::object({{"episode", episode}, {"first_frame", f[0]}}), row_text(run.first_row));
+        add("dataset.frames", true, "data.frame-gap", fmt::format("episode {} starts at frame {} instead of 0", episode, f[0]), run.first_row,
+            Value::object({{"episode", episode}, {"first_frame", f[0]}}), row_text(run.first_row));
         continue;
       }
       for (std::int64_t i = 1; i < run.rows; ++i) {
         if (f[i] == f[i - 1] + 1) continue;
         const std::int64_t row = run.first_row + i;
         const std::string what = f[i] == f[i - 1] ? fmt::format("frame {} of episode {} stands twice", f[i], episode)
-                                                  : fmt::format("episode {} lacks frame{} {}{}", episode, f[i] - f[i - 1] > 2 ? "s" : "", f[i - 1] + 1, f[i] - f[i - 1] > 2 ? fmt::format(" to {}", f[i] - 1) : "");
-        add("dataset.frames", true, "data.frame-gap", what, row, Value::object({{"episode", episode}, {"frame", f[i]}, {"expected_frame", f[i - 1] + 1}}), row_text(row));
+                                                  : fmt::format("episode {} lacks frame{} {}{}", episode, f[i] - f[i - 1] > 2 ? "s" : "",
+                                                                f[i - 1] + 1, f[i] - f[i - 1] > 2 ? fmt::format(" to {}", f[i] - 1) : "");
+        add("dataset.frames", true, "data.frame-gap", what, row,
+            Value::object({{"episode", episode}, {"frame", f[i]}, {"expected_frame", f[i - 1] + 1}}), row_text(row));
         break;
       }
     }
-    if (told > most_per_kind) add("dataset.frames", true, "data.frame-gap", fmt::format("{} episodes have missing or repeated frames in all", episodes_hit));
+    if (told > most_per_kind)
+      add("dataset.frames", true, "data.frame-gap", fmt::format("{} episodes have missing or repeated frames in all", episodes_hit));
   }
 
   /// index[r] == r over rows in the loader's order (dataset_reader.py uses the value as a row number).
@@ -146,8 +160,10 @@ class Judge {
     else
       shape = "it does not count the rows";
     add("dataset.global-index", v3, "data.global-index",
-        fmt::format("the global index was not regenerated: {} of {} rows hold another number than their position; at row {} it is {} ({}); {}", wrong, s_.rows, first, value, shape,
-                    v3 ? consequence(first) : std::string("lerobot 0.3 does not use it, but converting this set to v3.0 makes it choose wrong action chunks")),
+        fmt::format("the global index was not regenerated: {} of {} rows hold another number than their position; at row {} it is {} ({}); {}", wrong,
+                    s_.rows, first, value, shape,
+                    v3 ? consequence(first)
+                       : std::string("lerobot 0.3 does not use it, but converting this set to v3.0 makes it choose wrong action chunks")),
         first, Value::object({{"rows_wrong", wrong}, {"rows", s_.rows}, {"first_row", first}, {"index", value}}), row_text(first));
   }
 
@@ -158,32 +174,40 @@ class Judge {
     for (const auto& e : d_.episodes) known.emplace(e.index, &e);
     const auto say = [&](const Episode* meta, std::string summary, std::int64_t row, Value measured) {
       if (++told > most_per_kind) return;
-      add("dataset.episodes", true, "data.metadata-mismatch", std::move(summary), row, std::move(measured), meta != nullptr ? fmt::format("{} {} {}", meta->source, d_.format == Format::v30 ? "row" : "line", meta->line) : "");
+      add("dataset.episodes", true, "data.metadata-mismatch", std::move(summary), row, std::move(measured),
+          meta != nullptr ? fmt::format("{} {} {}", meta->source, d_.format == Format::v30 ? "row" : "line", meta->line) : "");
     };
     for (const auto& [episode, e] : episodes_) {
       const auto found = known.find(episode);
       if (found == known.end()) {
-        say(nullptr, fmt::format("rows belong to episode {}, which the metadata does not know", episode), e.runs.front()->first_row, Value::object({{"episode", episode}, {"rows", e.rows}}));
+        say(nullptr, fmt::format("rows belong to episode {}, which the metadata does not know", episode), e.runs.front()->first_row,
+            Value::object({{"episode", episode}, {"rows", e.rows}}));
         continue;
       }
       const Episode& meta = *found->second;
       if (meta.length != e.rows)
-        say(&meta, fmt::format("episode {} has {} rows, but the metadata says length {}", episode, e.rows, meta.length), e.runs.front()->first_row, Value::object({{"episode", episode}, {"rows", e.rows}, {"length", meta.length}}));
+        say(&meta, fmt::format("episode {} has {} rows, but the metadata says length {}", episode, e.rows, meta.length), e.runs.front()->first_row,
+            Value::object({{"episode", episode}, {"rows", e.rows}, {"length", meta.length}}));
       else if (d_.format == Format::v30 && (meta.from != e.runs.front()->first_row || meta.to != meta.from + e.rows) && !order_broken_)
-        say(&meta, fmt::format("episode {} stands at rows {} to {}, but the metadata says {} to {}: its action chunks are taken from other rows", episode, e.runs.front()->first_row, e.runs.front()->first_row + e.rows, meta.from, meta.to),
-            e.runs.front()->first_row, Value::object({{"episode", episode}, {"first_row", e.runs.front()->first_row}, {"from", meta.from}, {"to", meta.to}}));
+        say(&meta,
+            fmt::format("episode {} stands at rows {} to {}, but the metadata says {} to {}: its action chunks are taken from other rows", episode,
+                        e.runs.front()->first_row, e.runs.front()->first_row + e.rows, meta.from, meta.to),
+            e.runs.front()->first_row,
+            Value::object({{"episode", episode}, {"first_row", e.runs.front()->first_row}, {"from", meta.from}, {"to", meta.to}}));
     }
     for (const auto& meta : d_.episodes)
-      if (!episodes_.contains(meta.index)) say(&meta, fmt::format("episode {} of the metadata has no rows", meta.index), -1, Value::object({{"episode", meta.index}}));
-    if (told > most_per_kind) add("dataset.episodes", true, "data.metadata-mismatch", fmt::format("{} episodes disagree with the metadata in all", told));
+      if (!episodes_.contains(meta.index))
+        say(&meta, fmt::format("episode {} of the metadata has no rows", meta.index), -1, Value::object({{"episode", meta.index}}));
+    if (told > most_per_kind)
+      add("dataset.episodes", true, "data.metadata-mismatch", fmt::format("{} episodes disagree with the metadata in all", told));
   }
 
   struct TimeFit {
     std::int64_t episode;
-    double offset;   ///< seconds at frame 0
-    double step;     ///< seconds per frame by least squares
-    double jitter;   ///< largest deviation from that line
-    double worst;    ///< largest deviation from frame/fps
+    double offset;  ///< seconds at frame 0
+    double step;    ///< seconds per frame by least squares
+    double jitter;  ///< largest deviation from that line
+    double worst;   ///< largest deviation from frame/fps
     std::int64_t worst_row;
   };
 
@@ -236,21 +260,34 @@ class Judge {
       const bool same = all([&](const TimeFit& x) { return std::abs(x.offset - first.offset) < tol; });
       const bool small = same && std::abs(first.offset) < 1.5 * step;
       fails = !small;
-      summary = same ? fmt::format("timestamps of {} of {} episodes start at {:.4g} s instead of 0 (constant offset of {:.3g} frames{})", bad.size(), episodes, first.offset, first.offset * d_.fps,
-                                   small ? ": the video frame that is shown is one off, and the last one is asked for beyond the end" : "")
-                     : fmt::format("timestamps of {} of {} episodes do not start at 0 (episode {}: {:.4g} s), as after a merge that did not reset them", bad.size(), episodes, first.episode, first.offset);
-    } else if (all([&](const TimeFit& x) { return x.jitter < 5 * tol && std::abs(x.step / first.step - 1) < 1e-3; }) && std::abs(first.step * d_.fps - 1) > 2e-3 && first.step > 0) {
+      summary =
+          same ? fmt::format("timestamps of {} of {} episodes start at {:.4g} s instead of 0 (constant offset of {:.3g} frames{})", bad.size(),
+                             episodes, first.offset, first.offset * d_.fps,
+                             small ? ": the video frame that is shown is one off, and the last one is asked for beyond the end" : "")
+               : fmt::format("timestamps of {} of {} episodes do not start at 0 (episode {}: {:.4g} s), as after a merge that did not reset them",
+                             bad.size(), episodes, first.episode, first.offset);
+    } else if (all([&](const TimeFit& x) { return x.jitter < 5 * tol && std::abs(x.step / first.step - 1) < 1e-3; }) &&
+               std::abs(first.step * d_.fps - 1) > 2e-3 && first.step > 0) {
       kind = "fps";
-      summary = fmt::format("timestamps advance by {:.6g} s a frame, which is {:.4g} frames a second, but info.json says fps {:.4g}", first.step, 1.0 / first.step, d_.fps);
+      summary = fmt::format("timestamps advance by {:.6g} s a frame, which is {:.4g} frames a second, but info.json says fps {:.4g}", first.step,
+                            1.0 / first.step, d_.fps);
     } else if (all([&](const TimeFit& x) { return std::abs(x.step * d_.fps - 1) > 1e-5 && x.jitter < 0.2 * x.worst; })) {
       kind = "drift";
-      summary = fmt::format("timestamps drift: in episode {} the step is {:.8g} s instead of {:.8g} s, and frame {} is off by {:.4g} s", first.episode, first.step, step, s_.frame[at(first.worst_row)], first.worst);
+      summary = fmt::format("timestamps drift: in episode {} the step is {:.8g} s instead of {:.8g} s, and frame {} is off by {:.4g} s",
+                            first.episode, first.step, step, s_.frame[at(first.worst_row)], first.worst);
     } else {
       kind = "jitter";
-      summary = fmt::format("timestamps jitter: frame {} of episode {} is off by {:.4g} s (tolerance {:.1g} s); {} of {} episodes are affected", s_.frame[at(first.worst_row)], first.episode, first.worst, tolerance_s, bad.size(), episodes);
+      summary = fmt::format("timestamps jitter: frame {} of episode {} is off by {:.4g} s (tolerance {:.1g} s); {} of {} episodes are affected",
+                            s_.frame[at(first.worst_row)], first.episode, first.worst, tolerance_s, bad.size(), episodes);
     }
     add("dataset.timestamps", fails, "data.timestamps", summary, first.worst_row,
-        Value::object({{"kind", kind}, {"episodes_affected", bad.size()}, {"worst_s", first.worst}, {"step_s", first.step}, {"expected_step_s", step}, {"offset_s", first.offset}}), row_text(first.worst_row));
+        Value::object({{"kind", kind},
+                       {"episodes_affected", bad.size()},
+                       {"worst_s", first.worst},
+                       {"step_s", first.step},
+                       {"expected_step_s", step},
+                       {"offset_s", first.offset}}),
+        row_text(first.worst_row));
   }
 
   void tasks() {
@@ -258,7 +295,9 @@ class Judge {
     const auto total = static_cast<std::int64_t>(d_.tasks.size());
     for (std::int64_t r = 0; r < s_.rows; ++r) {
       if (d_.tasks.contains(s_.task[at(r)])) continue;
-      add("dataset.tasks", true, "data.metadata-mismatch", fmt::format("row {} has task_index {}, but the metadata knows {} task{}", r, s_.task[at(r)], total, total == 1 ? "" : "s"), r, Value::object({{"task_index", s_.task[at(r)]}, {"tasks", total}}), row_text(r));
+      add("dataset.tasks", true, "data.metadata-mismatch",
+          fmt::format("row {} has task_index {}, but the metadata knows {} task{}", r, s_.task[at(r)], total, total == 1 ? "" : "s"), r,
+          Value::object({{"task_index", s_.task[at(r)]}, {"tasks", total}}), row_text(r));
       return;
     }
     // The texts of an episode's rows against the episode's own list: wrong instruction for language-conditioned policies.
@@ -272,7 +311,9 @@ class Judge {
           const std::string& text = d_.tasks.at(s_.task[at(r)]);
           if (listed.contains(text)) continue;
           if (++told <= 3)
-            add("dataset.tasks", false, "data.metadata-mismatch", fmt::format("rows of episode {} carry the task \"{}\", which the episode's metadata does not list", e.index, text.substr(0, 80)), r, Value::object({{"episode", e.index}}), row_text(r));
+            add("dataset.tasks", false, "data.metadata-mismatch",
+                fmt::format("rows of episode {} carry the task \"{}\", which the episode's metadata does not list", e.index, text.substr(0, 80)), r,
+                Value::object({{"episode", e.index}}), row_text(r));
           listed.insert(text);
         }
     }
@@ -281,12 +322,20 @@ class Judge {
   void values() {
     for (const auto& f : s_.features) {
       if (f.nonfinite > 0)
-        add("dataset.finite", true, "data.nonfinite", fmt::format("{} holds {} NaN or infinite value{}; the first is value {} of row {}: the loss becomes NaN in the first batch that holds it", f.name, f.nonfinite, f.nonfinite == 1 ? "" : "s", f.first_nonfinite_dimension, f.first_nonfinite_row),
-            f.first_nonfinite_row, Value::object({{"feature", f.name}, {"count", f.nonfinite}, {"row", f.first_nonfinite_row}, {"dimension", f.first_nonfinite_dimension}}), row_text(f.first_nonfinite_row));
+        add("dataset.finite", true, "data.nonfinite",
+            fmt::format("{} holds {} NaN or infinite value{}; the first is value {} of row {}: the loss becomes NaN in the first batch that holds it",
+                        f.name, f.nonfinite, f.nonfinite == 1 ? "" : "s", f.first_nonfinite_dimension, f.first_nonfinite_row),
+            f.first_nonfinite_row,
+            Value::object({{"feature", f.name}, {"count", f.nonfinite}, {"row", f.first_nonfinite_row}, {"dimension", f.first_nonfinite_dimension}}),
+            row_text(f.first_nonfinite_row));
       if (f.nulls > 0)
-        add("dataset.finite", true, "data.nonfinite", fmt::format("{} has {} missing value{}; the first is in row {}", f.name, f.nulls, f.nulls == 1 ? "" : "s", f.first_null_row), f.first_null_row, Value::object({{"feature", f.name}, {"missing", f.nulls}}), row_text(f.first_null_row));
+        add("dataset.finite", true, "data.nonfinite",
+            fmt::format("{} has {} missing value{}; the first is in row {}", f.name, f.nulls, f.nulls == 1 ? "" : "s", f.first_null_row),
+            f.first_null_row, Value::object({{"feature", f.name}, {"missing", f.nulls}}), row_text(f.first_null_row));
       if (f.wrong_width_row >= 0)
-        add("dataset.schema", true, "data.metadata-mismatch", fmt::format("{} has {} values in row {}, but info.json gives it {}", f.name, f.wrong_width, f.wrong_width_row, f.width), f.wrong_width_row, Value::object({{"feature", f.name}, {"values", f.wrong_width}, {"expected", f.width}}));
+        add("dataset.schema", true, "data.metadata-mismatch",
+            fmt::format("{} has {} values in row {}, but info.json gives it {}", f.name, f.wrong_width, f.wrong_width_row, f.width),
+            f.wrong_width_row, Value::object({{"feature", f.name}, {"values", f.wrong_width}, {"expected", f.width}}));
     }
   }
 

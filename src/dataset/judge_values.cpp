@@ -25,7 +25,9 @@ std::vector<double> flat(const Value& value) {
 }
 
 /// Bookkeeping columns: their statistics are wrong after a merge by lerobot before August 2026 and no policy uses them.
-bool bookkeeping(std::string_view name) { return name == "index" || name == "episode_index" || name == "frame_index" || name == "timestamp" || name == "task_index"; }
+bool bookkeeping(std::string_view name) {
+  return name == "index" || name == "episode_index" || name == "frame_index" || name == "timestamp" || name == "task_index";
+}
 
 /// A quantile of the data from its histogram; nothing when the histogram is not usable.
 std::optional<double> quantile(const FeatureSurvey& f, std::size_t d, double q) {
@@ -77,7 +79,8 @@ class Judge {
       const bool used = !bookkeeping(f.name);
       if (!stats.is_object()) {
         if (used && !d_.stats.is_null())
-          add("dataset.statistics", f.name == "action" || f.name == "observation.state", "data.statistics", fmt::format("meta/stats.json has no entry for {}", f.name), "meta/stats.json", Value::object({{"feature", f.name}}));
+          add("dataset.statistics", f.name == "action" || f.name == "observation.state", "data.statistics",
+              fmt::format("meta/stats.json has no entry for {}", f.name), "meta/stats.json", Value::object({{"feature", f.name}}));
         continue;
       }
       compare(f, f.all, stats, used, "meta/stats.json", "");
@@ -100,29 +103,39 @@ class Judge {
       for (const auto& f : s_.features) {
         if (bookkeeping(f.name) || told_ > most_per_kind) continue;
         const Value& stats = e.stats[f.name];
-        if (stats.is_object() && run->second < f.episodes.size()) compare(f, f.episodes[run->second], stats, true, e.source, fmt::format("episode {}: ", e.index));
+        if (stats.is_object() && run->second < f.episodes.size())
+          compare(f, f.episodes[run->second], stats, true, e.source, fmt::format("episode {}: ", e.index));
       }
     }
     if (missing > 0 && d_.format == Format::v21)
-      add("dataset.statistics", true, "data.statistics", fmt::format("{} of {} episodes have no statistics: the loader aggregates them, so the scale leaves these episodes out", missing, d_.episodes.size()), "meta/episodes_stats.jsonl", Value::object({{"episodes", missing}}));
+      add("dataset.statistics", true, "data.statistics",
+          fmt::format("{} of {} episodes have no statistics: the loader aggregates them, so the scale leaves these episodes out", missing,
+                      d_.episodes.size()),
+          "meta/episodes_stats.jsonl", Value::object({{"episodes", missing}}));
   }
 
   /// mean, std, min, max and count of one entry against the data.
-  void compare(const FeatureSurvey& f, const std::vector<Moments>& data, const Value& stats, bool used, const std::string& file, const std::string& prefix) {
+  void compare(const FeatureSurvey& f, const std::vector<Moments>& data, const Value& stats, bool used, const std::string& file,
+               const std::string& prefix) {
     if (data.empty() || f.nonfinite > 0) return;
     const auto count = flat(stats["count"]);
     if (used && !count.empty() && static_cast<std::int64_t>(count[0]) != data[0].count && told_++ < most_per_kind)
-      add("dataset.statistics", true, "data.statistics", fmt::format("{}the statistics of {} describe {:.0f} rows, but there are {}", prefix, f.name, count[0], data[0].count), file,
+      add("dataset.statistics", true, "data.statistics",
+          fmt::format("{}the statistics of {} describe {:.0f} rows, but there are {}", prefix, f.name, count[0], data[0].count), file,
           Value::object({{"feature", f.name}, {"count", count[0]}, {"rows", data[0].count}}));
     for (const char* name : {"mean", "std", "min", "max"}) {
       const auto stated = flat(stats[name]);
       if (stated.empty()) {
-        if (used && told_++ < most_per_kind) add("dataset.statistics", true, "data.statistics", fmt::format("{}{} has no {}", prefix, f.name, name), file, Value::object({{"feature", f.name}}));
+        if (used && told_++ < most_per_kind)
+          add("dataset.statistics", true, "data.statistics", fmt::format("{}{} has no {}", prefix, f.name, name), file,
+              Value::object({{"feature", f.name}}));
         continue;
       }
       if (stated.size() != data.size()) {
         if (told_++ < most_per_kind)
-          add("dataset.statistics", used, "data.statistics", fmt::format("{}{} of {} holds {} values, but the feature has {}", prefix, name, f.name, stated.size(), data.size()), file, Value::object({{"feature", f.name}}));
+          add("dataset.statistics", used, "data.statistics",
+              fmt::format("{}{} of {} holds {} values, but the feature has {}", prefix, name, f.name, stated.size(), data.size()), file,
+              Value::object({{"feature", f.name}}));
         continue;
       }
       for (std::size_t d = 0; d < data.size(); ++d) {
@@ -136,12 +149,14 @@ class Judge {
         if (told_++ < most_per_kind) {
           std::string effect;
           if (std::string_view(name) == "std" && stated[d] > 0 && m.std() > 0)
-            effect = fmt::format(": normalised values come out {:.3g} times too {}", stated[d] > m.std() ? stated[d] / m.std() : m.std() / stated[d], stated[d] > m.std() ? "small" : "large");
+            effect = fmt::format(": normalised values come out {:.3g} times too {}", stated[d] > m.std() ? stated[d] / m.std() : m.std() / stated[d],
+                                 stated[d] > m.std() ? "small" : "large");
           else if (std::string_view(name) == "mean" && m.std() > 0)
             effect = fmt::format(": normalised values are shifted by {:.3g} standard deviations", std::abs(stated[d] - m.mean) / m.std());
           else if (!std::isfinite(stated[d]))
             effect = ": normalisation makes NaN of every value";
-          add("dataset.statistics", used, "data.statistics", fmt::format("{}{} of {} is {:.6g}, but the data gives {:.6g}{}", prefix, name, dimension(f.name, d), stated[d], own, effect), file,
+          add("dataset.statistics", used, "data.statistics",
+              fmt::format("{}{} of {} is {:.6g}, but the data gives {:.6g}{}", prefix, name, dimension(f.name, d), stated[d], own, effect), file,
               Value::object({{"feature", f.name}, {"dimension", d}, {"statistic", name}, {"stated", stated[d]}, {"data", own}}));
         }
         break;  // one dimension of a feature speaks for the others
@@ -170,7 +185,8 @@ class Judge {
       }
       if (worst > 0.02)
         add("dataset.statistics", false, "data.statistics",
-            fmt::format("{} of {} is {:.6g}, but the data gives {:.6g} ({:.0f} % of the range off): a policy that scales by quantiles (Pi0.5) uses another scale. lerobot up to 0.6.1 averages the episodes' quantiles",
+            fmt::format("{} of {} is {:.6g}, but the data gives {:.6g} ({:.0f} % of the range off): a policy that scales by quantiles (Pi0.5) uses "
+                        "another scale. lerobot up to 0.6.1 averages the episodes' quantiles",
                         name, dimension(f.name, at), stated[at], own, 100 * worst),
             "meta/stats.json", Value::object({{"feature", f.name}, {"dimension", at}, {"stated", stated[at]}, {"data", own}}));
     }
@@ -184,11 +200,13 @@ class Judge {
       for (std::size_t d = 0; d < f.all.size(); ++d)
         if (f.all[d].max == f.all[d].min) constant.push_back(dimension(f.name, d));
       if (!constant.empty() && constant.size() == f.all.size())
-        add("dataset.values", false, "data.bounds", fmt::format("every value of {} is constant: nothing can be learnt from it", f.name), "", Value::object({{"feature", f.name}}));
+        add("dataset.values", false, "data.bounds", fmt::format("every value of {} is constant: nothing can be learnt from it", f.name), "",
+            Value::object({{"feature", f.name}}));
       else if (!constant.empty() && (f.name == "action" || f.name == "observation.state"))
         add("dataset.values", false, "data.bounds",
-            fmt::format("{} of {} dimensions of {} never change ({}): divided by a standard deviation of 0, a small difference on the robot becomes a huge input", constant.size(), f.all.size(), f.name,
-                        constant.size() > 3 ? constant[0] + ", " + constant[1] + ", …" : join(constant, ", ")),
+            fmt::format("{} of {} dimensions of {} never change ({}): divided by a standard deviation of 0, a small difference on the robot becomes "
+                        "a huge input",
+                        constant.size(), f.all.size(), f.name, constant.size() > 3 ? constant[0] + ", " + constant[1] + ", …" : join(constant, ", ")),
             "", Value::object({{"feature", f.name}, {"constant", constant.size()}}));
       const Feature* meta = d_.feature(f.name);
       if (meta == nullptr || static_cast<std::int64_t>(meta->names.size()) != meta->width()) continue;
@@ -196,7 +214,9 @@ class Judge {
         const std::string name = lower(meta->names[d]);
         const double most = std::max(std::abs(f.all[d].min), std::abs(f.all[d].max));
         if ((name.ends_with("_rad") || name.find("radian") != std::string::npos) && most > 4 * std::numbers::pi) {
-          add("dataset.values", false, "data.bounds", fmt::format("{} is named in radians but reaches {:.4g}: these look like degrees", dimension(f.name, d), most), "", Value::object({{"feature", f.name}, {"dimension", d}, {"reaches", most}}));
+          add("dataset.values", false, "data.bounds",
+              fmt::format("{} is named in radians but reaches {:.4g}: these look like degrees", dimension(f.name, d), most), "",
+              Value::object({{"feature", f.name}, {"dimension", d}, {"reaches", most}}));
           break;
         }
       }
@@ -223,7 +243,8 @@ class Judge {
       if (ratio < 20) continue;
       add("dataset.values", false, "data.bounds",
           fmt::format("{} spreads {:.3g} times {} than the state of the same name{}", dimension("action", d), ratio, x > y ? "wider" : "narrower",
-                      std::abs(ratio - 180 / std::numbers::pi) < 12 ? ": one is in degrees, the other in radians" : ": other units, or actions are differences"),
+                      std::abs(ratio - 180 / std::numbers::pi) < 12 ? ": one is in degrees, the other in radians"
+                                                                    : ": other units, or actions are differences"),
           "", Value::object({{"dimension", d}, {"action_std", x}, {"state_std", y}}));
       return;
     }

@@ -64,8 +64,10 @@ class Judge {
       return;
     }
     const std::string_view bytes = mapped->bytes();
-    if (const auto wrong = impostor(path, bytes.substr(0, 512), bytes.size() >= 12 ? bytes.substr(bytes.size() - 12) : std::string_view(), bytes.size())) {
-      add(wrong->kind == Impostor::Kind::lfs_pointer ? "dataset.files-whole" : "dataset.videos-whole", true, wrong->kind == Impostor::Kind::lfs_pointer ? "data.lfs-pointer" : "data.video-undecodable", path + " is " + wrong->what, path);
+    if (const auto wrong =
+            impostor(path, bytes.substr(0, 512), bytes.size() >= 12 ? bytes.substr(bytes.size() - 12) : std::string_view(), bytes.size())) {
+      add(wrong->kind == Impostor::Kind::lfs_pointer ? "dataset.files-whole" : "dataset.videos-whole", true,
+          wrong->kind == Impostor::Kind::lfs_pointer ? "data.lfs-pointer" : "data.video-undecodable", path + " is " + wrong->what, path);
       return;
     }
     const auto video = read_mp4(bytes, path);
@@ -77,25 +79,42 @@ class Judge {
   }
 
   void compare(const std::string& path, const Use& use, const Mp4Video& v) {
-    const Value measured = Value::object({{"camera", use.camera}, {"frames", v.frames}, {"rows", use.frames}, {"fps", v.fps}, {"width", v.width}, {"height", v.height}, {"codec", codec_name(v.codec)}});
+    const Value measured = Value::object({{"camera", use.camera},
+                                          {"frames", v.frames},
+                                          {"rows", use.frames},
+                                          {"fps", v.fps},
+                                          {"width", v.width},
+                                          {"height", v.height},
+                                          {"codec", codec_name(v.codec)}});
     if (!v.fragmented && v.frames < use.frames)
-      add("dataset.videos-aligned", true, "data.video-misaligned", fmt::format("{} has {} frames for {} rows: the last {} are missing and cannot be decoded", path, v.frames, use.frames, use.frames - v.frames), path, measured);
+      add("dataset.videos-aligned", true, "data.video-misaligned",
+          fmt::format("{} has {} frames for {} rows: the last {} are missing and cannot be decoded", path, v.frames, use.frames,
+                      use.frames - v.frames),
+          path, measured);
     else if (!v.fragmented && v.frames > use.frames)
-      add("dataset.videos-aligned", d_.format != Format::v30, "data.video-misaligned", fmt::format("{} has {} frames for {} rows: rows were lost, or the video belongs to another episode", path, v.frames, use.frames), path, measured);
+      add("dataset.videos-aligned", d_.format != Format::v30, "data.video-misaligned",
+          fmt::format("{} has {} frames for {} rows: rows were lost, or the video belongs to another episode", path, v.frames, use.frames), path,
+          measured);
     if (v.fps > 0 && d_.fps > 0 && std::abs(v.fps - d_.fps) > 0.01 * d_.fps)
-      add("dataset.videos-aligned", true, "data.video-misaligned", fmt::format("{} runs at {:.4g} frames a second, but info.json says {:.4g}: the frame that is shown runs away from its row", path, v.fps, d_.fps), path, measured);
+      add("dataset.videos-aligned", true, "data.video-misaligned",
+          fmt::format("{} runs at {:.4g} frames a second, but info.json says {:.4g}: the frame that is shown runs away from its row", path, v.fps,
+                      d_.fps),
+          path, measured);
     else if (!v.constant_rate)
-      add("dataset.videos-aligned", false, "data.video-misaligned", fmt::format("{} has a variable frame rate: frames are looked up by time stamp times rate", path), path, measured);
+      add("dataset.videos-aligned", false, "data.video-misaligned",
+          fmt::format("{} has a variable frame rate: frames are looked up by time stamp times rate", path), path, measured);
     const Feature* f = d_.feature(use.camera);
     if (f != nullptr && f->shape.size() == 3) {
       const bool channels_first = f->shape[0] == 3 || f->shape[0] == 1;
       const std::int64_t height = channels_first ? f->shape[1] : f->shape[0];
       const std::int64_t width = channels_first ? f->shape[2] : f->shape[1];
       if ((v.width != width || v.height != height) && v.width > 0)
-        add("dataset.videos-aligned", true, "data.video-misaligned", fmt::format("{} is {}x{}, but info.json says {}x{}", path, v.width, v.height, width, height), path, measured);
+        add("dataset.videos-aligned", true, "data.video-misaligned",
+            fmt::format("{} is {}x{}, but info.json says {}x{}", path, v.width, v.height, width, height), path, measured);
       const auto codec = f->info["video.codec"].as_text();
       if (!codec.empty() && codec != codec_name(v.codec) && !(codec == "libsvtav1" && v.codec == "av01"))
-        add("dataset.videos-aligned", false, "data.video-misaligned", fmt::format("{} is {}, but info.json says {}", path, codec_name(v.codec), codec), path, measured);
+        add("dataset.videos-aligned", false, "data.video-misaligned",
+            fmt::format("{} is {}, but info.json says {}", path, codec_name(v.codec), codec), path, measured);
     }
     spans(path, use, v);
   }
@@ -109,11 +128,19 @@ class Judge {
       const auto span = e->videos.at(use.camera);
       const double length_s = static_cast<double>(e->length) / d_.fps;
       if (std::abs(span.to_s - span.from_s - length_s) > half)
-        add("dataset.videos-aligned", true, "data.video-misaligned", fmt::format("episode {} has {} frames ({:.4g} s), but its window in {} is {:.4g} s long", e->index, e->length, length_s, path, span.to_s - span.from_s), path, Value::object({{"episode", e->index}}));
+        add("dataset.videos-aligned", true, "data.video-misaligned",
+            fmt::format("episode {} has {} frames ({:.4g} s), but its window in {} is {:.4g} s long", e->index, e->length, length_s, path,
+                        span.to_s - span.from_s),
+            path, Value::object({{"episode", e->index}}));
       if (span.from_s < before - half)
-        add("dataset.videos-aligned", true, "data.video-misaligned", fmt::format("the window of episode {} in {} begins at {:.4g} s, inside the one before it, which ends at {:.4g} s", e->index, path, span.from_s, before), path, Value::object({{"episode", e->index}}));
+        add("dataset.videos-aligned", true, "data.video-misaligned",
+            fmt::format("the window of episode {} in {} begins at {:.4g} s, inside the one before it, which ends at {:.4g} s", e->index, path,
+                        span.from_s, before),
+            path, Value::object({{"episode", e->index}}));
       if (!v.fragmented && v.duration_s > 0 && span.to_s > v.duration_s + half)
-        add("dataset.videos-aligned", true, "data.video-misaligned", fmt::format("the window of episode {} ends at {:.4g} s, but {} is {:.4g} s long", e->index, span.to_s, path, v.duration_s), path, Value::object({{"episode", e->index}}));
+        add("dataset.videos-aligned", true, "data.video-misaligned",
+            fmt::format("the window of episode {} ends at {:.4g} s, but {} is {:.4g} s long", e->index, span.to_s, path, v.duration_s), path,
+            Value::object({{"episode", e->index}}));
       before = std::max(before, span.to_s);
     }
   }

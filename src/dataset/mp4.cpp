@@ -136,7 +136,10 @@ Result<Mp4Video> read_mp4(std::string_view bytes, const std::string& where) {
     if (b.type == "mdat") data_seen = true;
     if (b.type == "moof") fragmented = true;
   });
-  if (!moov) return fail(whole ? "holds no index (moov box): the recording was not finished" : "is incomplete: a box ends beyond the file, and there is no index (moov box)", where, "copy or record it again");
+  if (!moov)
+    return fail(whole ? "holds no index (moov box): the recording was not finished"
+                      : "is incomplete: a box ends beyond the file, and there is no index (moov box)",
+                where, "copy or record it again");
   std::optional<Track> video;
   const bool fits = each_box(*moov, [&](const Box& b) {
     if (b.type != "trak" || video) return;

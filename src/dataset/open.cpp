@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t max_metadata_bytes = 1ULL << 30;
 constexpr std::size_t max_files = 2'000'000;
 
-void add(Dataset& d, std::string check, bool fails, std::string cause, std::string summary, std::string file = {}, std::uint64_t line = 0, std::string text = {},
-         Value measured = Value::object()) {
+void add(Dataset& d, std::string check, bool fails, std::string cause, std::string summary, std::string file = {}, std::uint64_t line = 0,
+         std::string text = {}, Value measured = Value::object()) {
   d.findings.push_back({std::move(check), fails, std::move(cause), std::move(summary), std::move(measured), std::move(file), line, std::move(text)});
 }
 
@@ -72,7 +72,8 @@ void each_json_line(Dataset& d, const std::string& name, std::string_view conten
     const auto value = parse_json(line, name);
     if (!value || !value->is_object()) {
       if (++bad == 1)
-        add(d, "dataset.metadata", true, "data.metadata-mismatch", fmt::format("line {} of {} is no JSON object", number, name), name, number, std::string(line.substr(0, 120)));
+        add(d, "dataset.metadata", true, "data.metadata-mismatch", fmt::format("line {} of {} is no JSON object", number, name), name, number,
+            std::string(line.substr(0, 120)));
       continue;
     }
     use(*value, number);
@@ -100,7 +101,8 @@ void read_legacy_metadata(Dataset& d) {
     each_json_line(d, "meta/tasks.jsonl", *content, [&](const Value& v, std::uint64_t line) {
       const auto index = v["task_index"].as_int(-1);
       if (!d.tasks.emplace(index, v["task"].as_text()).second)
-        add(d, "dataset.tasks", true, "data.metadata-mismatch", fmt::format("task_index {} stands twice in meta/tasks.jsonl", index), "meta/tasks.jsonl", line);
+        add(d, "dataset.tasks", true, "data.metadata-mismatch", fmt::format("task_index {} stands twice in meta/tasks.jsonl", index),
+            "meta/tasks.jsonl", line);
     });
   if (d.format == Format::v21) {
     if (const auto content = metadata_file(d, "meta/episodes_stats.jsonl", true)) {
@@ -109,7 +111,8 @@ void read_legacy_metadata(Dataset& d) {
       each_json_line(d, "meta/episodes_stats.jsonl", *content, [&](const Value& v, std::uint64_t line) {
         const auto found = by_index.find(v["episode_index"].as_int(-1));
         if (found == by_index.end())
-          add(d, "dataset.statistics", true, "data.statistics", fmt::format("meta/episodes_stats.jsonl describes episode {}, which does not exist", v["episode_index"].to_string()),
+          add(d, "dataset.statistics", true, "data.statistics",
+              fmt::format("meta/episodes_stats.jsonl describes episode {}, which does not exist", v["episode_index"].to_string()),
               "meta/episodes_stats.jsonl", line);
         else
           found->second->stats = v["stats"];
@@ -122,7 +125,8 @@ void read_legacy_metadata(Dataset& d) {
 Value row_value(const ColumnView& c, std::int64_t row) {
   if (c.type == ElementType::text) return Value(std::string(c.text(row)));
   if (c.type == ElementType::other) return {};
-  if (!c.is_list) return c.type == ElementType::f32 || c.type == ElementType::f64 ? Value(c.real(row)) : Value(static_cast<long long>(c.integer(row)));
+  if (!c.is_list)
+    return c.type == ElementType::f32 || c.type == ElementType::f64 ? Value(c.real(row)) : Value(static_cast<long long>(c.integer(row)));
   std::int64_t from = row * c.width;
   std::int64_t to = from + c.width;
   if (c.width < 0) {
@@ -143,7 +147,9 @@ void read_v3_episodes(Dataset& d, const Parquet& parquet, const std::string& nam
   // Only what can be read as numbers and texts: image statistics are nested three deep and are left to the video checks.
   std::vector<std::string> wanted;
   for (const auto& column : info->columns)
-    if (!column.type.starts_with("list<element: list") && !column.type.starts_with("list<item: list") && column.type.find("list<", 5) == std::string::npos) wanted.push_back(column.name);
+    if (!column.type.starts_with("list<element: list") && !column.type.starts_with("list<item: list") &&
+        column.type.find("list<", 5) == std::string::npos)
+      wanted.push_back(column.name);
   auto scan = parquet.scan((fs::path(d.root) / name).string(), wanted, 4096, false);
   if (!scan) {
     add(d, "dataset.files-whole", true, "data.truncated", name + ": " + scan.error().what, name);
@@ -178,7 +184,8 @@ void read_v3_episodes(Dataset& d, const Parquet& parquet, const std::string& nam
       for (const auto* camera : d.cameras()) {
         const std::string prefix = "videos/" + camera->name + "/";
         if (scan->column(prefix + "chunk_index") == nullptr) continue;
-        e.videos[camera->name] = {integer(prefix + "chunk_index", row), integer(prefix + "file_index", row), real(prefix + "from_timestamp", row), real(prefix + "to_timestamp", row)};
+        e.videos[camera->name] = {integer(prefix + "chunk_index", row), integer(prefix + "file_index", row), real(prefix + "from_timestamp", row),
+                                  real(prefix + "to_timestamp", row)};
       }
       for (const auto& column : info->columns) {
         if (!column.name.starts_with("stats/")) continue;
@@ -232,7 +239,10 @@ void read_v3_tasks(Dataset& d, const Parquet& parquet) {
       const auto own = index->integer(row);
       // The loader takes tasks by position (iloc), so a wrong order gives frames another instruction, without an error.
       if (own != position)
-        add(d, "dataset.tasks", true, "data.metadata-mismatch", fmt::format("row {} of meta/tasks.parquet has task_index {}: the loader takes tasks by position, so frames get another task's text", position, own), name);
+        add(d, "dataset.tasks", true, "data.metadata-mismatch",
+            fmt::format("row {} of meta/tasks.parquet has task_index {}: the loader takes tasks by position, so frames get another task's text",
+                        position, own),
+            name);
       d.tasks.emplace(own, std::string(text->text(row)));
     }
   }
@@ -256,7 +266,8 @@ std::vector<std::string> files_below(const Dataset& d, const std::string& direct
   std::vector<std::string> out;
   std::error_code error;
   const fs::path base = fs::path(d.root) / directory;
-  for (fs::recursive_directory_iterator it(base, fs::directory_options::skip_permission_denied, error), end; !error && it != end && out.size() < max_files; it.increment(error))
+  for (fs::recursive_directory_iterator it(base, fs::directory_options::skip_permission_denied, error), end;
+       !error && it != end && out.size() < max_files; it.increment(error))
     if (it->path().string().ends_with(ending)) out.push_back(fs::path(it->path()).lexically_relative(d.root).string());
   std::ranges::sort(out);
   return out;
@@ -287,14 +298,19 @@ void read_data_files(Dataset& d, const Parquet& parquet) {
 
 Result<Dataset> open_dataset(const std::string& path, const Parquet& parquet) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) return usage_error("is no directory", path, "--dataset takes the root of a LeRobot dataset: the directory that holds meta/, data/ and videos/");
+  if (!fs::is_directory(path, error))
+    return usage_error("is no directory", path, "--dataset takes the root of a LeRobot dataset: the directory that holds meta/, data/ and videos/");
   const fs::path info_path = fs::path(path) / "meta/info.json";
   if (!fs::exists(info_path, error)) {
     if (fs::exists(fs::path(path) / "meta_data/info.json", error) || fs::exists(fs::path(path) / "train", error))
-      return fail("looks like a LeRobot dataset of format v1, which is not read", path, "convert it with lerobot's conversion scripts to v2.0 or newer");
-    return fail("holds no meta/info.json, so it is no LeRobot dataset of format v2.0, v2.1 or v3.0", path, "give the directory that holds meta/, data/ and videos/");
+      return fail("looks like a LeRobot dataset of format v1, which is not read", path,
+                  "convert it with lerobot's conversion scripts to v2.0 or newer");
+    return fail("holds no meta/info.json, so it is no LeRobot dataset of format v2.0, v2.1 or v3.0", path,
+                "give the directory that holds meta/, data/ and videos/");
   }
-  if (const auto wrong = look_at(info_path)) return fail("is " + wrong->what, info_path.string(), wrong->kind == Impostor::Kind::lfs_pointer ? "git lfs pull, or download the dataset again" : "");
+  if (const auto wrong = look_at(info_path))
+    return fail("is " + wrong->what, info_path.string(),
+                wrong->kind == Impostor::Kind::lfs_pointer ? "git lfs pull, or download the dataset again" : "");
   const auto json = read_file(info_path, max_metadata_bytes);
   if (!json) return std::unexpected(json.error());
   auto dataset = parse_info(*json, info_path.string());

@@ -28,10 +28,10 @@ std::string program_directory() {
 
 /// The element type of an Arrow format code; lists are handled by the caller.
 ElementType element_type(std::string_view format) {
-  static const std::map<std::string_view, ElementType> codes{{"c", ElementType::i8},  {"s", ElementType::i16}, {"i", ElementType::i32},     {"l", ElementType::i64},
-                                                             {"C", ElementType::u8},  {"S", ElementType::u16}, {"I", ElementType::u32},     {"L", ElementType::u64},
-                                                             {"f", ElementType::f32}, {"g", ElementType::f64}, {"b", ElementType::boolean}, {"u", ElementType::text},
-                                                             {"U", ElementType::text}};
+  static const std::map<std::string_view, ElementType> codes{
+      {"c", ElementType::i8},      {"s", ElementType::i16},  {"i", ElementType::i32}, {"l", ElementType::i64}, {"C", ElementType::u8},
+      {"S", ElementType::u16},     {"I", ElementType::u32},  {"L", ElementType::u64}, {"f", ElementType::f32}, {"g", ElementType::f64},
+      {"b", ElementType::boolean}, {"u", ElementType::text}, {"U", ElementType::text}};
   const auto found = codes.find(format);
   return found != codes.end() ? found->second : ElementType::other;
 }
@@ -39,18 +39,23 @@ ElementType element_type(std::string_view format) {
 std::size_t element_size(ElementType type) {
   switch (type) {
     case ElementType::i8:
-    case ElementType::u8: return 1;
+    case ElementType::u8:
+      return 1;
     case ElementType::i16:
-    case ElementType::u16: return 2;
+    case ElementType::u16:
+      return 2;
     case ElementType::i32:
     case ElementType::u32:
-    case ElementType::f32: return 4;
+    case ElementType::f32:
+      return 4;
     case ElementType::i64:
     case ElementType::u64:
-    case ElementType::f64: return 8;
+    case ElementType::f64:
+      return 8;
     case ElementType::boolean:
     case ElementType::text:
-    case ElementType::other: return 0;
+    case ElementType::other:
+      return 0;
   }
   return 0;
 }
@@ -129,31 +134,45 @@ ColumnView view_of(const ArrowSchema& schema, const ArrowArray& array) {
 }  // namespace
 
 std::string_view element_type_name(ElementType type) {
-  constexpr std::array<std::string_view, 13> names{"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "bool", "string", "other"};
+  constexpr std::array<std::string_view, 13> names{"int8",   "int16",   "int32",   "int64", "uint8",  "uint16", "uint32",
+                                                   "uint64", "float32", "float64", "bool",  "string", "other"};
   return names[static_cast<std::size_t>(type)];
 }
 
 double ColumnView::real(std::int64_t i) const {
   switch (type) {
-    case ElementType::f32: return data<float>()[i];
-    case ElementType::f64: return data<double>()[i];
+    case ElementType::f32:
+      return data<float>()[i];
+    case ElementType::f64:
+      return data<double>()[i];
     case ElementType::text:
-    case ElementType::other: return std::numeric_limits<double>::quiet_NaN();
-    default: return static_cast<double>(integer(i));
+    case ElementType::other:
+      return std::numeric_limits<double>::quiet_NaN();
+    default:
+      return static_cast<double>(integer(i));
   }
 }
 
 std::int64_t ColumnView::integer(std::int64_t i) const {
   switch (type) {
-    case ElementType::i8: return data<std::int8_t>()[i];
-    case ElementType::i16: return data<std::int16_t>()[i];
-    case ElementType::i32: return data<std::int32_t>()[i];
-    case ElementType::i64: return data<std::int64_t>()[i];
-    case ElementType::u8: return data<std::uint8_t>()[i];
-    case ElementType::u16: return data<std::uint16_t>()[i];
-    case ElementType::u32: return data<std::uint32_t>()[i];
-    case ElementType::u64: return static_cast<std::int64_t>(data<std::uint64_t>()[i]);
-    case ElementType::boolean: return bit(values, bit_offset + i) ? 1 : 0;
+    case ElementType::i8:
+      return data<std::int8_t>()[i];
+    case ElementType::i16:
+      return data<std::int16_t>()[i];
+    case ElementType::i32:
+      return data<std::int32_t>()[i];
+    case ElementType::i64:
+      return data<std::int64_t>()[i];
+    case ElementType::u8:
+      return data<std::uint8_t>()[i];
+    case ElementType::u16:
+      return data<std::uint16_t>()[i];
+    case ElementType::u32:
+      return data<std::uint32_t>()[i];
+    case ElementType::u64:
+      return static_cast<std::int64_t>(data<std::uint64_t>()[i]);
+    case ElementType::boolean:
+      return bit(values, bit_offset + i) ? 1 : 0;
     case ElementType::f32:
     case ElementType::f64: {
       const double v = real(i);
@@ -161,7 +180,8 @@ std::int64_t ColumnView::integer(std::int64_t i) const {
       return std::abs(v) < 9e18 ? static_cast<std::int64_t>(v) : std::numeric_limits<std::int64_t>::min();
     }
     case ElementType::text:
-    case ElementType::other: return 0;
+    case ElementType::other:
+      return 0;
   }
   return 0;
 }
@@ -207,14 +227,16 @@ const std::string& Parquet::arrow_version() const { return api_->arrow_version; 
 Result<ParquetInfo> Parquet::inspect(const std::string& path) const {
   std::array<char, message_size> message{};
   char* json = nullptr;
-  if (api_->inspect(path.c_str(), &json, message.data(), message.size()) != 0) return fail(std::string("is no readable Parquet file: ") + message.data(), path);
+  if (api_->inspect(path.c_str(), &json, message.data(), message.size()) != 0)
+    return fail(std::string("is no readable Parquet file: ") + message.data(), path);
   auto document = parse_json(json, path);
   api_->free(json);
   if (!document) return std::unexpected(document.error());
   ParquetInfo info;
   info.rows = (*document)["rows"].as_int();
   for (const auto& rows : (*document)["row_groups"].items()) info.row_groups.push_back(rows.as_int());
-  for (const auto& field : (*document)["schema"].items()) info.columns.push_back({std::string(field["name"].as_text()), std::string(field["type"].as_text())});
+  for (const auto& field : (*document)["schema"].items())
+    info.columns.push_back({std::string(field["name"].as_text()), std::string(field["type"].as_text())});
   info.metadata = (*document)["metadata"];
   return info;
 }
@@ -266,7 +288,8 @@ Result<bool> Parquet::Scan::next() {
   s.batch = {};
   if (s.stream.get_next(&s.stream, &s.batch) != 0) {
     const char* why = s.stream.get_last_error(&s.stream);
-    return fail(std::string("cannot be decoded: ") + (why != nullptr ? why : "unknown error"), s.path, "the file is damaged or incomplete: copy it again from its source");
+    return fail(std::string("cannot be decoded: ") + (why != nullptr ? why : "unknown error"), s.path,
+                "the file is damaged or incomplete: copy it again from its source");
   }
   if (s.batch.release == nullptr) return false;
   for (std::int64_t i = 0; i < s.batch.n_children && i < s.schema.n_children; ++i)

@@ -38,7 +38,8 @@ struct Sums {
 template <class T>
 void accumulate(const T* values, std::int64_t rows, std::int64_t width, std::int64_t first_row, FeatureSurvey& f, std::vector<Sums>& sums) {
   sums.assign(static_cast<std::size_t>(width), Sums{});
-  for (std::int64_t d = 0; d < width; ++d) sums[static_cast<std::size_t>(d)].pivot = finite(static_cast<double>(values[d])) ? static_cast<double>(values[d]) : 0.0;
+  for (std::int64_t d = 0; d < width; ++d)
+    sums[static_cast<std::size_t>(d)].pivot = finite(static_cast<double>(values[d])) ? static_cast<double>(values[d]) : 0.0;
   // A cheap pass first: is everything finite? Then the sums need no branch.
   bool all_finite = true;
   const std::int64_t n = rows * width;
@@ -98,7 +99,9 @@ void fill_histogram(const T* values, std::int64_t rows, std::int64_t width, Feat
     for (std::int64_t r = 0; r < rows; ++r, p += width) {
       const double position = (static_cast<double>(*p) - low) * scale;
       // NaN fails both comparisons and lands in the first bin; the finite check reports it.
-      const std::size_t bin = position >= static_cast<double>(histogram_bins) ? histogram_bins - 1 : position > 0 ? static_cast<std::size_t>(position) : 0;
+      const std::size_t bin = position >= static_cast<double>(histogram_bins) ? histogram_bins - 1
+                              : position > 0                                  ? static_cast<std::size_t>(position)
+                                                                              : 0;
       ++bins[bin];
     }
   }
@@ -177,7 +180,8 @@ class Surveyor {
       const std::int32_t e = survey_.episode[static_cast<std::size_t>(r)];
       std::int64_t end = r + 1;
       while (end < first + n && survey_.episode[static_cast<std::size_t>(end)] == e) ++end;
-      const bool continues = !survey_.runs.empty() && survey_.runs.back().episode == e && survey_.runs.back().first_row + survey_.runs.back().rows == r && r == first;
+      const bool continues =
+          !survey_.runs.empty() && survey_.runs.back().episode == e && survey_.runs.back().first_row + survey_.runs.back().rows == r && r == first;
       if (continues)
         survey_.runs.back().rows += end - r;
       else
@@ -233,11 +237,18 @@ class Surveyor {
     f.type = c->type;
     const std::int64_t skip = offset * width;
     switch (c->type) {
-      case ElementType::f32: accumulate(c->data<float>() + skip, rows, width, first_row, f, sums_); break;
-      case ElementType::f64: accumulate(c->data<double>() + skip, rows, width, first_row, f, sums_); break;
-      case ElementType::i64: accumulate(c->data<std::int64_t>() + skip, rows, width, first_row, f, sums_); break;
+      case ElementType::f32:
+        accumulate(c->data<float>() + skip, rows, width, first_row, f, sums_);
+        break;
+      case ElementType::f64:
+        accumulate(c->data<double>() + skip, rows, width, first_row, f, sums_);
+        break;
+      case ElementType::i64:
+        accumulate(c->data<std::int64_t>() + skip, rows, width, first_row, f, sums_);
+        break;
       case ElementType::text:
-      case ElementType::other: return;
+      case ElementType::other:
+        return;
       default: {
         converted_.resize(static_cast<std::size_t>(rows * width));
         for (std::int64_t i = 0; i < rows * width; ++i) converted_[static_cast<std::size_t>(i)] = c->real(skip + i);

@@ -46,7 +46,7 @@ struct RowSurvey {
   std::vector<Run> runs;
   std::vector<std::int32_t> episode, frame, task;  ///< by physical row; -1 when the column is missing or out of range
   std::vector<std::int64_t> index;
-  std::vector<double> timestamp;                   ///< seconds
+  std::vector<double> timestamp;  ///< seconds
   bool has_index = false, has_episode = false, has_frame = false, has_timestamp = false, has_task = false;
   bool timestamp_is_float32 = false;
   std::vector<FeatureSurvey> features;

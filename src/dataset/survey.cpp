@@ -15,7 +15,9 @@ Result<std::shared_ptr<const Survey>> survey(const std::string& path) {
   auto out = std::make_shared<Survey>();
   out->dataset = std::move(*opened);
   out->rows = survey_rows(out->dataset, *parquet);
-  const auto take = [&](std::vector<Finding> more) { out->findings.insert(out->findings.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end())); };
+  const auto take = [&](std::vector<Finding> more) {
+    out->findings.insert(out->findings.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
   take(out->dataset.findings);
   take(out->rows.findings);
   take(judge_metadata(out->dataset));

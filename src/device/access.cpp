@@ -40,7 +40,8 @@ Asker asker_of(const Machine& m) {
 std::string permissions_of(const DeviceNode& node) {
   if (!node.mode || !node.gid) return node.path;
   const auto name = node.group.value_or("");
-  return fmt::format("{} (mode {:04o}, owner {}, group {}{})", node.path, *node.mode & 07777, node.uid.value_or(0), *node.gid, name.empty() ? " without a name here" : " \"" + name + "\"");
+  return fmt::format("{} (mode {:04o}, owner {}, group {}{})", node.path, *node.mode & 07777, node.uid.value_or(0), *node.gid,
+                     name.empty() ? " without a name here" : " \"" + name + "\"");
 }
 
 /// What the permission bits say when nobody tried to open the node: an errno, or nothing when too little is known.
@@ -68,8 +69,11 @@ Evidence stat_evidence(const DeviceNode& node) {
 }
 
 std::string start_again_with_devices(const Asker& asker) {
-  if (asker.container == "kubernetes") return "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri";
-  if (asker.container == "lxc") return "Map the devices in the container's configuration (lxc: lxc.cgroup2.devices.allow and lxc.mount.entry; incus: incus config device add NAME gpu gpu)";
+  if (asker.container == "kubernetes")
+    return "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri";
+  if (asker.container == "lxc")
+    return "Map the devices in the container's configuration (lxc: lxc.cgroup2.devices.allow and lxc.mount.entry; incus: incus config device add "
+           "NAME gpu gpu)";
   if (asker.container == "singularity" || asker.container == "apptainer") return "Start the container again with --rocm";
   const auto tool = asker.container == "podman" || asker.container == "toolbox" ? "podman" : "docker";
   return fmt::format("Start the container again with: {} run --device=/dev/kfd --device=/dev/dri …", tool);
@@ -77,9 +81,12 @@ std::string start_again_with_devices(const Asker& asker) {
 
 std::string start_again_with_group(const Asker& asker, std::uint32_t gid) {
   if (asker.container == "kubernetes") return fmt::format("Add the number to the pod: securityContext.supplementalGroups: [{}]", gid);
-  if (asker.container == "podman" || asker.container == "toolbox") return "Start the container again with --group-add keep-groups (podman keeps the caller's groups, whatever their numbers)";
-  if (asker.container == "lxc") return fmt::format("Give the device the container's own group id in its configuration (gid=…), or map host group {} into the container", gid);
-  return fmt::format("Start the container again with --group-add {} (the number, not the name: names mean different numbers inside and outside)", gid);
+  if (asker.container == "podman" || asker.container == "toolbox")
+    return "Start the container again with --group-add keep-groups (podman keeps the caller's groups, whatever their numbers)";
+  if (asker.container == "lxc")
+    return fmt::format("Give the device the container's own group id in its configuration (gid=…), or map host group {} into the container", gid);
+  return fmt::format("Start the container again with --group-add {} (the number, not the name: names mean different numbers inside and outside)",
+                     gid);
 }
 
 void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node, Findings& findings) {
@@ -97,36 +104,51 @@ void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node,
   if (m.access.user_namespace.value_or(false) && (gid == overflow_id || node.uid.value_or(0) == overflow_id)) {
     because.push_back(evidence(m.access.user_namespace));
     findings.fail("container.group-not-mapped",
-                  fmt::format("{} may not open {}: a user namespace lies in between and does not map the node's owner and group (they show as {})", asker.user, node.path, overflow_id), because,
-                  {asker.in_container ? start_again_with_group(asker, gid) : std::string("Run outside the user namespace, or map the host's render group into it")});
+                  fmt::format("{} may not open {}: a user namespace lies in between and does not map the node's owner and group (they show as {})",
+                              asker.user, node.path, overflow_id),
+                  because,
+                  {asker.in_container ? start_again_with_group(asker, gid)
+                                      : std::string("Run outside the user namespace, or map the host's render group into it")});
     return;
   }
   if (!group_may || (gid == 0 && !member)) {
     findings.fail("permission.device-node-mode",
-                  fmt::format("{} may not open {}: its owner and mode shut out everybody but {}", asker.user, permissions_of(node), node.uid.value_or(0) == 0 ? "root" : "its owner"), because);
+                  fmt::format("{} may not open {}: its owner and mode shut out everybody but {}", asker.user, permissions_of(node),
+                              node.uid.value_or(0) == 0 ? "root" : "its owner"),
+                  because);
     return;
   }
   if (member) {
-    findings.fail(asker.in_container ? "container.confined" : "permission.device-node-mode",
-                  fmt::format("{} is in group {} and still may not open {}: an access control list, a security module or the device cgroup forbids it", asker.user, gid, node.path), because);
+    findings.fail(
+        asker.in_container ? "container.confined" : "permission.device-node-mode",
+        fmt::format("{} is in group {} and still may not open {}: an access control list, a security module or the device cgroup forbids it",
+                    asker.user, gid, node.path),
+        because);
     return;
   }
   const auto shown = group.empty() ? fmt::format("group {}", gid) : fmt::format("group {} ({})", gid, group);
   if (asker.in_container) {
     const auto same_name = own_group_named(m, group.empty() ? "render" : group);
-    auto text = fmt::format("{} may not open {}: it belongs to {} of the host, and this container's process is not in that number", asker.user, node.path, shown);
+    auto text = fmt::format("{} may not open {}: it belongs to {} of the host, and this container's process is not in that number", asker.user,
+                            node.path, shown);
     if (same_name) text += fmt::format("; its own group \"{}\" is {}", group.empty() ? "render" : group, *same_name);
     findings.fail("container.group-not-mapped", std::move(text), because, {start_again_with_group(asker, gid)});
     return;
   }
-  const bool in_database = !group.empty() && std::find(m.access.database_groups.begin(), m.access.database_groups.end(), group) != m.access.database_groups.end();
+  const bool in_database =
+      !group.empty() && std::find(m.access.database_groups.begin(), m.access.database_groups.end(), group) != m.access.database_groups.end();
   if (in_database) {
-    findings.fail("permission.not-in-render-group",
-                  fmt::format("{} may not open {}: the group database lists the user in {}, but this login session was started before that", asker.user, node.path, shown), because,
-                  {fmt::format("Log out of the whole session and in again (over ssh: close every connection; for one shell: newgrp {}), then check with: id", group)});
+    findings.fail(
+        "permission.not-in-render-group",
+        fmt::format("{} may not open {}: the group database lists the user in {}, but this login session was started before that", asker.user,
+                    node.path, shown),
+        because,
+        {fmt::format("Log out of the whole session and in again (over ssh: close every connection; for one shell: newgrp {}), then check with: id",
+                     group)});
     return;
   }
-  findings.fail("permission.not-in-render-group", fmt::format("{} may not open {}: it is for {}, and the user is not in it", asker.user, node.path, shown), because,
+  findings.fail("permission.not-in-render-group",
+                fmt::format("{} may not open {}: it is for {}, and the user is not in it", asker.user, node.path, shown), because,
                 {group.empty() ? fmt::format("Group {} has no name here; create it (sudo groupadd -g {} render) and add the user to it", gid, gid)
                                : fmt::format("sudo usermod -a -G {} {}   (then log out and in again)", group, m.access.user.value_or("$USER"))});
 }
@@ -148,16 +170,20 @@ void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Fi
   if (!answer) return findings.unknown();
   const std::vector<Evidence> because{node.open_errno ? evidence(node.open_errno) : stat_evidence(node)};
   switch (*answer) {
-    case 0: return findings.good();
-    case EACCES: return judge_refused(m, asker, node, findings);
+    case 0:
+      return findings.good();
+    case EACCES:
+      return judge_refused(m, asker, node, findings);
     case EPERM:
       findings.fail("container.devices-not-mapped",
-                    fmt::format("{} may not open {}: the device cgroup forbids it{}", asker.user, node.path, asker.in_container ? ", the node is in the container but the device was not handed to it" : ""), because,
-                    asker.in_container ? std::vector<std::string>{start_again_with_devices(asker)} : std::vector<std::string>{});
+                    fmt::format("{} may not open {}: the device cgroup forbids it{}", asker.user, node.path,
+                                asker.in_container ? ", the node is in the container but the device was not handed to it" : ""),
+                    because, asker.in_container ? std::vector<std::string>{start_again_with_devices(asker)} : std::vector<std::string>{});
       return;
     case ENOENT:
       if (asker.in_container)
-        findings.fail("container.devices-not-mapped", fmt::format("{} is not in this container", node.path), because, {start_again_with_devices(asker)});
+        findings.fail("container.devices-not-mapped", fmt::format("{} is not in this container", node.path), because,
+                      {start_again_with_devices(asker)});
       else
         findings.fail("driver.kfd-unavailable", fmt::format("{} does not exist", node.path), because);
       return;
@@ -165,7 +191,9 @@ void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Fi
     case ENODEV:
       findings.fail("driver.init-failed", fmt::format("{} exists, but no driver answers behind it: {}", node.path, errno_text(*answer)), because);
       return;
-    default: findings.fail("driver.kfd-unavailable", fmt::format("{} cannot be opened: {}", node.path, errno_text(*answer)), because); return;
+    default:
+      findings.fail("driver.kfd-unavailable", fmt::format("{} cannot be opened: {}", node.path, errno_text(*answer)), because);
+      return;
   }
 }
 

@@ -54,15 +54,14 @@ CheckResult gpu_on_bus(const CheckContext& context) {
     }
     std::vector<std::string> names;
     for (const auto& [kind, addresses] : kinds) names.push_back(kind + addresses);
-    auto result = CheckResult::pass(fmt::format("{}: {}", count_of(m.gpus.size(), "AMD GPU"), enumerate(names)),
-                                    Value::object({{"gpus", std::move(list)}}));
+    auto result =
+        CheckResult::pass(fmt::format("{}: {}", count_of(m.gpus.size(), "AMD GPU"), enumerate(names)), Value::object({{"gpus", std::move(list)}}));
     for (const auto& gpu : m.gpus)
       if (gpu.pci) result.because(evidence(gpu.pci));
     return result;
   }
   if (m.host.wsl.value_or(false)) return not_applicable("under WSL the GPU is reached through /dev/dxg and is no PCI device here");
-  if (!complete(context) && !m.pci_listed.value_or(false))
-    return CheckResult::skip("the evidence names no AMD GPU and holds no list of the PCI bus");
+  if (!complete(context) && !m.pci_listed.value_or(false)) return CheckResult::skip("the evidence names no AMD GPU and holds no list of the PCI bus");
   if (!m.pci_listed && !context.capture.known_absent("/sys/bus/pci/devices")) return not_captured("list of the PCI bus");
 
   std::vector<std::string> displays, gone;
@@ -75,18 +74,21 @@ CheckResult gpu_on_bus(const CheckContext& context) {
   const auto measured = Value::object({{"pci_devices", m.pci_devices.size()}, {"display_devices", Value::list_of(displays)}});
 
   // A driver that spoke of a device in this boot had one: it was there and went away.
-  const auto lost = find_records(m, {"device lost from bus", "GPU lost", "kfd: added device", "amdgpu: added device", "initializing kernel modesetting", "Fatal error during GPU init"});
+  const auto lost = find_records(m, {"device lost from bus", "GPU lost", "kfd: added device", "amdgpu: added device",
+                                     "initializing kernel modesetting", "Fatal error during GPU init"});
   if (!gone.empty() || !lost.empty()) {
     auto result = CheckResult::fail(
         "hardware.fell-off-bus",
-        gone.empty() ? fmt::format("No AMD GPU is on the PCI bus now, but the kernel drove one earlier in this boot ({} PCI devices are left)", m.pci_devices.size())
+        gone.empty() ? fmt::format("No AMD GPU is on the PCI bus now, but the kernel drove one earlier in this boot ({} PCI devices are left)",
+                                   m.pci_devices.size())
                      : fmt::format("The device at {} no longer answers: its PCI configuration space reads all ones", enumerate(gone)),
         measured);
     for (auto& e : evidence_of(lost)) result.because(std::move(e));
     return result;
   }
   std::string summary = m.pci_devices.empty() ? std::string("No AMD GPU is on the PCI bus: this machine shows no PCI device at all")
-                                              : fmt::format("No AMD GPU is on the PCI bus: none of its {} is an AMD display or processing device", count_of(m.pci_devices.size(), "device"));
+                                              : fmt::format("No AMD GPU is on the PCI bus: none of its {} is an AMD display or processing device",
+                                                            count_of(m.pci_devices.size(), "device"));
   if (!displays.empty()) summary += "; there is " + enumerate(displays);
   auto result = CheckResult::fail("device.no-gpu-on-bus", std::move(summary), measured);
   if (m.pci_listed) result.because(evidence(m.pci_listed));
@@ -123,16 +125,22 @@ CheckResult bar_space(const CheckContext& context) {
     if (is_integrated(*gpu)) continue;
     // Kernel: drivers/pci/setup-res.c and probe.c; the wording changed over the years, the kind did not.
     std::vector<const facts::KernelRecord*> refused;
-    for (const auto* record : find_records(m, {"no space for", "can't assign", "failed to assign", "not claimed", "can't reserve"}, gpu->pci.value_or("?")))
-      if (contains(record->text, "BAR") && !is_minor_window(record->text) && (record->pci == gpu->pci.value_or("?") || contains(record->text, gpu->pci.value_or("?")))) refused.push_back(record);
+    for (const auto* record :
+         find_records(m, {"no space for", "can't assign", "failed to assign", "not claimed", "can't reserve"}, gpu->pci.value_or("?")))
+      if (contains(record->text, "BAR") && !is_minor_window(record->text) &&
+          (record->pci == gpu->pci.value_or("?") || contains(record->text, gpu->pci.value_or("?"))))
+        refused.push_back(record);
     const bool works = gpu->kfd_node || gpu->drm_card || (gpu->vram_total_bytes && *gpu->vram_total_bytes > 0);
     bool unassigned = false;
     for (const auto& bar : gpu->bars) unassigned = unassigned || (bar.index == 0 && !bar.assigned);
     if (unassigned || (!refused.empty() && !works)) {
       auto because = evidence_of(refused);
       const auto resource = device_file(context, *gpu, "resource");
-      if (unassigned && resource) because.insert(because.begin(), {resource->path, 1, std::string(resource->content.substr(0, resource->content.find('\n')))});
-      findings.fail("driver.bar-space", fmt::format("The firmware gave {} no address space for its memory window (BAR 0), so the driver cannot start it", name_of(*gpu)), std::move(because));
+      if (unassigned && resource)
+        because.insert(because.begin(), {resource->path, 1, std::string(resource->content.substr(0, resource->content.find('\n')))});
+      findings.fail("driver.bar-space",
+                    fmt::format("The firmware gave {} no address space for its memory window (BAR 0), so the driver cannot start it", name_of(*gpu)),
+                    std::move(because));
       continue;
     }
     if (gpu->bars.empty() && !gpu->visible_vram_bytes && !works) {
@@ -141,23 +149,27 @@ CheckResult bar_space(const CheckContext& context) {
     }
     findings.good();
     if (gpu->visible_vram_bytes && gpu->vram_total_bytes) {
-      findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"visible_bytes", *gpu->visible_vram_bytes}, {"total_bytes", *gpu->vram_total_bytes}}));
+      findings.measured(
+          "gpus", Value::object({{"gpu", address_of(*gpu)}, {"visible_bytes", *gpu->visible_vram_bytes}, {"total_bytes", *gpu->vram_total_bytes}}));
       if (*gpu->visible_vram_bytes < *gpu->vram_total_bytes) {
         ++small;
         small_evidence.push_back(evidence(gpu->visible_vram_bytes));
-        small_text = fmt::format("the CPU sees {} of the {} of {}", human_bytes(*gpu->visible_vram_bytes), human_bytes(*gpu->vram_total_bytes), name_of(*gpu));
+        small_text =
+            fmt::format("the CPU sees {} of the {} of {}", human_bytes(*gpu->visible_vram_bytes), human_bytes(*gpu->vram_total_bytes), name_of(*gpu));
       }
     }
   }
   // Without resizable BAR a single GPU works; peers cannot reach its memory over PCIe.
   if (small > 0 && gpus.size() > 1 && findings.clean())
-    findings.warn("driver.bar-space", fmt::format("Resizable BAR is off ({}): GPUs cannot copy to each other directly over PCIe", small_text), small_evidence);
+    findings.warn("driver.bar-space", fmt::format("Resizable BAR is off ({}): GPUs cannot copy to each other directly over PCIe", small_text),
+                  small_evidence);
   if (findings.judged() == 0 && !gpus.empty()) {
     bool all_integrated = true;
     for (const auto* gpu : gpus) all_integrated = all_integrated && is_integrated(*gpu);
     if (all_integrated) return not_applicable("an integrated GPU has no memory window of its own");
   }
-  std::string pass = small > 0 ? fmt::format("Address space is assigned; resizable BAR is off ({}), which one GPU can live with", small_text) : std::string("The GPU's memory window has its address space");
+  std::string pass = small > 0 ? fmt::format("Address space is assigned; resizable BAR is off ({}), which one GPU can live with", small_text)
+                               : std::string("The GPU's memory window has its address space");
   return findings.result(std::move(pass), "the capture holds neither BARs nor memory sizes of the GPU");
 }
 
@@ -171,14 +183,20 @@ CheckResult pcie_atomics(const CheckContext& context) {
     ++discrete;
     const auto rejected = find_records(m, {"PCI rejects atomics"}, gpu->pci.value_or(""));
     if (!rejected.empty() && !gpu->kfd_node) {
-      findings.fail("driver.pcie-atomics-missing", fmt::format("The driver offers no compute on {}: the PCIe path to it lacks atomic operations", name_of(*gpu)), evidence_of(rejected));
+      findings.fail("driver.pcie-atomics-missing",
+                    fmt::format("The driver offers no compute on {}: the PCIe path to it lacks atomic operations", name_of(*gpu)),
+                    evidence_of(rejected));
     } else if (gpu->pcie_atomics && !*gpu->pcie_atomics) {
       if (gpu->kfd_node)
-        findings.warn("driver.pcie-atomics-missing",
-                      fmt::format("The PCIe path to {} lacks atomic operations; its firmware can do without, but code that uses system-wide atomics will not work", name_of(*gpu)),
-                      {evidence(gpu->pcie_atomics)});
+        findings.warn(
+            "driver.pcie-atomics-missing",
+            fmt::format(
+                "The PCIe path to {} lacks atomic operations; its firmware can do without, but code that uses system-wide atomics will not work",
+                name_of(*gpu)),
+            {evidence(gpu->pcie_atomics)});
       else
-        findings.warn("driver.pcie-atomics-missing", fmt::format("The PCIe path to {} lacks atomic operations", name_of(*gpu)), {evidence(gpu->pcie_atomics)});
+        findings.warn("driver.pcie-atomics-missing", fmt::format("The PCIe path to {} lacks atomic operations", name_of(*gpu)),
+                      {evidence(gpu->pcie_atomics)});
     } else if (gpu->pcie_atomics) {
       findings.good();
     } else {
@@ -187,7 +205,8 @@ CheckResult pcie_atomics(const CheckContext& context) {
     if (gpu->pcie_atomics) findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"atomics", *gpu->pcie_atomics}}));
   }
   if (discrete == 0 && !gpus.empty()) return not_applicable("an integrated GPU has no PCIe path");
-  return findings.result("The PCIe path carries atomic operations", "the capture holds no word on PCIe atomics (no KFD links, no capability registers)");
+  return findings.result("The PCIe path carries atomic operations",
+                         "the capture holds no word on PCIe atomics (no KFD links, no capability registers)");
 }
 
 }  // namespace ff::device

@@ -11,7 +11,8 @@ std::span<const Check> checks() {
       Check{.id = "device.gpu-on-bus",
             .rung = Rung::device,
             .question = "Is an AMD GPU on the bus?",
-            .how = "Reads the PCI bus and the compute driver's topology. Fails when the bus was listed and holds no AMD display or processing device, or when one was "
+            .how = "Reads the PCI bus and the compute driver's topology. Fails when the bus was listed and holds no AMD display or processing "
+                   "device, or when one was "
                    "driven earlier in this boot and is gone. Skipped under WSL, where the GPU is no PCI device.",
             .causes = {"device.no-gpu-on-bus", "hardware.fell-off-bus"},
             .needs = {},
@@ -26,29 +27,35 @@ std::span<const Check> checks() {
       Check{.id = "device.kernel-headers",
             .rung = Rung::device,
             .question = "Can DKMS build the driver for the running kernel?",
-            .how = "Only where amdgpu comes from DKMS: fails when the running kernel's headers are missing and no amdgpu is loaded, warns when one is loaded.",
+            .how = "Only where amdgpu comes from DKMS: fails when the running kernel's headers are missing and no amdgpu is loaded, warns when one "
+                   "is loaded.",
             .causes = {"driver.dkms-build-failed"},
             .needs = {"device.gpu-on-bus"},
             .run = kernel_headers},
       Check{.id = "device.dkms-built",
             .rung = Rung::device,
             .question = "Did DKMS install the driver for the running kernel?",
-            .how = "Compares `dkms status` with the running kernel. Fails when amdgpu is not installed for it and none is loaded; warns when the kernel's own driver runs instead.",
+            .how = "Compares `dkms status` with the running kernel. Fails when amdgpu is not installed for it and none is loaded; warns when the "
+                   "kernel's own driver runs instead.",
             .causes = {"driver.dkms-build-failed"},
             .needs = {"device.gpu-on-bus", "device.kernel-headers"},
             .run = dkms_built},
       Check{.id = "device.driver-loaded",
             .rung = Rung::device,
             .question = "Is the amdgpu driver loaded?",
-            .how = "Reads the loaded modules and the driver bound to each GPU. Fails when amdgpu is neither loaded nor built in, and says what keeps it out: the kernel command line "
-                   "(nomodeset, blacklists), modprobe configuration, Secure Boot, a failed DKMS build, or a module that is not installed. Fails when every GPU is bound to vfio-pci.",
-            .causes = {"driver.module-not-loaded", "driver.module-blacklisted", "driver.secure-boot-unsigned", "driver.dkms-build-failed", "driver.passthrough"},
+            .how = "Reads the loaded modules and the driver bound to each GPU. Fails when amdgpu is neither loaded nor built in, and says what keeps "
+                   "it out: the kernel command line "
+                   "(nomodeset, blacklists), modprobe configuration, Secure Boot, a failed DKMS build, or a module that is not installed. Fails when "
+                   "every GPU is bound to vfio-pci.",
+            .causes = {"driver.module-not-loaded", "driver.module-blacklisted", "driver.secure-boot-unsigned", "driver.dkms-build-failed",
+                       "driver.passthrough"},
             .needs = {"device.gpu-on-bus", "device.dkms-built"},
             .run = driver_loaded},
       Check{.id = "device.bar-space",
             .rung = Rung::device,
             .question = "Does the GPU's memory window have address space?",
-            .how = "Reads the BARs, the CPU-visible part of the memory and the kernel's complaints about address space. Fails when BAR 0 got none and the driver could not start; "
+            .how = "Reads the BARs, the CPU-visible part of the memory and the kernel's complaints about address space. Fails when BAR 0 got none "
+                   "and the driver could not start; "
                    "warns when resizable BAR is off on a machine with several GPUs. Not applicable to integrated GPUs.",
             .causes = {"driver.bar-space"},
             .needs = {"device.gpu-on-bus"},
@@ -56,21 +63,24 @@ std::span<const Check> checks() {
       Check{.id = "device.firmware-present",
             .rung = Rung::device,
             .question = "Did the driver find its firmware?",
-            .how = "Reads the loaded firmware versions and this boot's kernel log. Fails when a firmware file was missing and the GPU did not start; warns when it started without it.",
+            .how = "Reads the loaded firmware versions and this boot's kernel log. Fails when a firmware file was missing and the GPU did not start; "
+                   "warns when it started without it.",
             .causes = {"driver.firmware-missing"},
             .needs = {"device.driver-loaded"},
             .run = firmware_present},
       Check{.id = "device.driver-initialised",
             .rung = Rung::device,
             .question = "Did the driver start every GPU?",
-            .how = "A GPU that is bound to amdgpu or has a DRM or compute node was started. Fails when the driver gave up on one (the kernel log's lines are the evidence) or does not know it.",
+            .how = "A GPU that is bound to amdgpu or has a DRM or compute node was started. Fails when the driver gave up on one (the kernel log's "
+                   "lines are the evidence) or does not know it.",
             .causes = {"driver.init-failed", "driver.kernel-too-old"},
             .needs = {"device.driver-loaded", "device.bar-space", "device.firmware-present"},
             .run = driver_initialised},
       Check{.id = "device.pcie-atomics",
             .rung = Rung::device,
             .question = "Does the PCIe path carry atomic operations?",
-            .how = "Reads the compute driver's link flags and its refusals in the kernel log. Fails when the driver refused a GPU for lack of PCIe atomics; warns when the GPU works without. "
+            .how = "Reads the compute driver's link flags and its refusals in the kernel log. Fails when the driver refused a GPU for lack of PCIe "
+                   "atomics; warns when the GPU works without. "
                    "Not applicable to integrated GPUs.",
             .causes = {"driver.pcie-atomics-missing"},
             .needs = {"device.driver-initialised"},
@@ -78,7 +88,8 @@ std::span<const Check> checks() {
       Check{.id = "device.kfd-present",
             .rung = Rung::device,
             .question = "Does the driver offer compute on every GPU?",
-            .how = "Looks for /dev/kfd and for each GPU in the KFD topology. Fails when /dev/kfd is missing (in a container: was not mapped) or when a GPU is not in the topology. "
+            .how = "Looks for /dev/kfd and for each GPU in the KFD topology. Fails when /dev/kfd is missing (in a container: was not mapped) or when "
+                   "a GPU is not in the topology. "
                    "Warns for an integrated GPU beside a discrete one that is there. Not applicable under WSL.",
             .causes = {"driver.kfd-unavailable", "container.devices-not-mapped"},
             .needs = {"device.driver-initialised", "device.pcie-atomics"},
@@ -86,16 +97,19 @@ std::span<const Check> checks() {
       Check{.id = "device.nodes-openable",
             .rung = Rung::device,
             .question = "May this user open the GPU?",
-            .how = "Uses the results of open() on /dev/kfd and each render node, or judges from owner, mode and groups when nobody tried. Fails with who is in the way: a group this user is not in "
-                   "(or not yet in this login session), a container whose group numbers differ from the host's, devices that were not handed over, a user namespace, a mode. Skipped under WSL.",
-            .causes = {"permission.not-in-render-group", "container.group-not-mapped", "container.devices-not-mapped", "permission.device-node-mode", "container.confined", "driver.init-failed",
-                       "driver.kfd-unavailable"},
+            .how = "Uses the results of open() on /dev/kfd and each render node, or judges from owner, mode and groups when nobody tried. Fails with "
+                   "who is in the way: a group this user is not in "
+                   "(or not yet in this login session), a container whose group numbers differ from the host's, devices that were not handed over, a "
+                   "user namespace, a mode. Skipped under WSL.",
+            .causes = {"permission.not-in-render-group", "container.group-not-mapped", "container.devices-not-mapped", "permission.device-node-mode",
+                       "container.confined", "driver.init-failed", "driver.kfd-unavailable"},
             .needs = {"device.kfd-present"},
             .run = nodes_openable},
       Check{.id = "device.reboot-pending",
             .rung = Rung::device,
             .question = "Is what is installed also what runs?",
-            .how = "Compares the running kernel and the loaded driver with the newest installed ones, and looks for the package manager's request. Warns when a reboot is due.",
+            .how = "Compares the running kernel and the loaded driver with the newest installed ones, and looks for the package manager's request. "
+                   "Warns when a reboot is due.",
             .causes = {"driver.reboot-pending"},
             .needs = {"device.gpu-on-bus"},
             .run = reboot_pending},
@@ -109,7 +123,8 @@ std::span<const Check> checks() {
       Check{.id = "device.visible-devices",
             .rung = Rung::device,
             .question = "Does a variable hide or renumber devices?",
-            .how = "Follows ROCR_VISIBLE_DEVICES, then HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES, through the GPUs of the compute driver. Fails when nothing is left; warns about numbers or ids "
+            .how = "Follows ROCR_VISIBLE_DEVICES, then HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES, through the GPUs of the compute driver. Fails "
+                   "when nothing is left; warns about numbers or ids "
                    "that name no device, lists that disagree, and devices that are hidden or renumbered outside a batch system.",
             .causes = {"runtime.visible-devices"},
             .needs = {"device.kfd-present"},
@@ -117,28 +132,32 @@ std::span<const Check> checks() {
       Check{.id = "device.integrated-beside-discrete",
             .rung = Rung::device,
             .question = "Do programs take the discrete GPU?",
-            .how = "Where an integrated GPU is visible beside a discrete one: fails when it is HIP device 0, warns when it is another. Not applicable with one GPU.",
+            .how = "Where an integrated GPU is visible beside a discrete one: fails when it is HIP device 0, warns when it is another. Not "
+                   "applicable with one GPU.",
             .causes = {"runtime.integrated-gpu-selected"},
             .needs = {"device.kfd-present", "device.visible-devices"},
             .run = integrated_beside_discrete},
       Check{.id = "device.gfx-known",
             .rung = Rung::device,
             .question = "Is the GPU's target known?",
-            .how = "Looks the gfx target up in the knowledge base. Warns about one that it does not know; never fails, because hardware may be newer than the knowledge.",
+            .how = "Looks the gfx target up in the knowledge base. Warns about one that it does not know; never fails, because hardware may be newer "
+                   "than the knowledge.",
             .causes = {"device.device-id-unknown"},
             .needs = {"device.gpu-on-bus"},
             .run = gfx_known},
       Check{.id = "device.rocm-supports-gfx",
             .rung = Rung::device,
             .question = "Does the installed ROCm support this GPU?",
-            .how = "Compares the GPU's target with the support list of the installed release. Warns when it is not listed, because many such GPUs work. Not applicable without a system-wide ROCm.",
+            .how = "Compares the GPU's target with the support list of the installed release. Warns when it is not listed, because many such GPUs "
+                   "work. Not applicable without a system-wide ROCm.",
             .causes = {"version.gpu-dropped"},
             .needs = {"device.gpu-on-bus"},
             .run = rocm_supports_gfx},
       Check{.id = "device.kfd-interface",
             .rung = Rung::device,
             .question = "Do driver and ROCm user space belong together?",
-            .how = "Reads the driver's release out of the amdgpu-dkms package version and compares it with AMD's table of tested pairs. Warns outside the range, fails when more than one major version apart. "
+            .how = "Reads the driver's release out of the amdgpu-dkms package version and compares it with AMD's table of tested pairs. Warns "
+                   "outside the range, fails when more than one major version apart. "
                    "Not applicable to the kernel's own driver, for which AMD states no range.",
             .causes = {"driver.user-kernel-mismatch"},
             .needs = {"device.driver-loaded"},
@@ -146,29 +165,34 @@ std::span<const Check> checks() {
       Check{.id = "device.one-rocm",
             .rung = Rung::device,
             .question = "Is one ROCm in use, and not a mixture?",
-            .how = "Follows LD_LIBRARY_PATH and LD_PRELOAD into the ROCm installations and compares them with what PyTorch brings. Fails when different major versions would be loaded together, warns when "
+            .how = "Follows LD_LIBRARY_PATH and LD_PRELOAD into the ROCm installations and compares them with what PyTorch brings. Fails when "
+                   "different major versions would be loaded together, warns when "
                    "different minor ones would.",
             .causes = {"runtime.library-shadowed"},
             .needs = {},
             .run = one_rocm},
-      Check{.id = "device.torch-build",
-            .rung = Rung::device,
-            .question = "Is PyTorch a ROCm build?",
-            .how = "Reads torch/version.py and the package's version. Fails for a CUDA or CPU build. Skipped when the Python environment has no PyTorch.",
-            .causes = {"version.cuda-build-on-amd", "version.cpu-build"},
-            .needs = {"device.gpu-on-bus"},
-            .run = torch_build},
+      Check{
+          .id = "device.torch-build",
+          .rung = Rung::device,
+          .question = "Is PyTorch a ROCm build?",
+          .how =
+              "Reads torch/version.py and the package's version. Fails for a CUDA or CPU build. Skipped when the Python environment has no PyTorch.",
+          .causes = {"version.cuda-build-on-amd", "version.cpu-build"},
+          .needs = {"device.gpu-on-bus"},
+          .run = torch_build},
       Check{.id = "device.torch-matches-rocm",
             .rung = Rung::device,
             .question = "Does PyTorch find the ROCm that it was built for?",
-            .how = "A PyTorch that brings its own ROCm passes. One that does not is compared with the installed ROCm: fails on another major version or when there is none, warns on another minor version.",
+            .how = "A PyTorch that brings its own ROCm passes. One that does not is compared with the installed ROCm: fails on another major version "
+                   "or when there is none, warns on another minor version.",
             .causes = {"version.torch-rocm-mismatch", "runtime.library-missing"},
             .needs = {"device.torch-build"},
             .run = torch_matches_rocm},
       Check{.id = "device.override",
             .rung = Rung::device,
             .question = "Is HSA_OVERRIDE_GFX_VERSION right, set or not?",
-            .how = "Compares the override (of the node, else of all) with the GPU's real target. Fails when its text is no version, when code of another family would run, or when PyTorch lacks this target and a "
+            .how = "Compares the override (of the node, else of all) with the GPU's real target. Fails when its text is no version, when code of "
+                   "another family would run, or when PyTorch lacks this target and a "
                    "safe override is not set; warns when it is not needed.",
             .causes = {"runtime.override-harmful", "runtime.override-missing"},
             .needs = {"device.gpu-on-bus", "device.torch-build"},
@@ -176,28 +200,32 @@ std::span<const Check> checks() {
       Check{.id = "device.torch-covers-gpu",
             .rung = Rung::device,
             .question = "Does PyTorch hold kernels for this GPU?",
-            .how = "Compares the targets that PyTorch was built for with the GPU's target (after an override), generic targets included. Fails when no visible GPU is covered, warns when only some are.",
+            .how = "Compares the targets that PyTorch was built for with the GPU's target (after an override), generic targets included. Fails when "
+                   "no visible GPU is covered, warns when only some are.",
             .causes = {"library-coverage.torch-lacks-target"},
             .needs = {"device.torch-build", "device.override", "device.visible-devices"},
             .run = torch_covers_gpu},
-      Check{.id = "device.environment",
-            .rung = Rung::device,
-            .question = "Are the variables in force real, and not left from debugging?",
-            .how = "Compares the ROCm family's variables with names that circulate and that nothing reads, and with those that slow every run. Warns.",
-            .causes = {"runtime.visible-devices", "performance.host-bound", "performance.slow-transfer"},
-            .needs = {},
-            .run = environment},
+      Check{
+          .id = "device.environment",
+          .rung = Rung::device,
+          .question = "Are the variables in force real, and not left from debugging?",
+          .how = "Compares the ROCm family's variables with names that circulate and that nothing reads, and with those that slow every run. Warns.",
+          .causes = {"runtime.visible-devices", "performance.host-bound", "performance.slow-transfer"},
+          .needs = {},
+          .run = environment},
       Check{.id = "device.known-bad",
             .rung = Rung::device,
             .question = "Is this combination of firmware, kernel and ROCm known to be bad?",
-            .how = "Compares each GPU's target and firmware, the kernel (its own driver only) and the ROCm user space with the knowledge base's table of known-bad combinations. Warns and names the source.",
+            .how = "Compares each GPU's target and firmware, the kernel (its own driver only) and the ROCm user space with the knowledge base's "
+                   "table of known-bad combinations. Warns and names the source.",
             .causes = {"driver.firmware-fault", "version.known-bug", "driver.kernel-too-old"},
             .needs = {"device.gpu-on-bus"},
             .run = known_bad},
       Check{.id = "device.kernel-log-clean",
             .rung = Rung::device,
             .question = "Is the kernel log free of faults of the GPU?",
-            .how = "Judges this boot's kernel log as `firstfault explain` does. Fails on likely or confirmed faults of the hardware and on resets and firmware faults; warns about faults of single programs and about "
+            .how = "Judges this boot's kernel log as `firstfault explain` does. Fails on likely or confirmed faults of the hardware and on resets "
+                   "and firmware faults; warns about faults of single programs and about "
                    "what is only possible. What is known to be harmless is left out.",
             .causes = {},
             .needs = {"device.driver-initialised"},
@@ -205,21 +233,24 @@ std::span<const Check> checks() {
       Check{.id = "device.ras-counters",
             .rung = Rung::device,
             .question = "Did the hardware count memory errors?",
-            .how = "Reads the RAS counters of each block. Fails on uncorrectable errors, warns on deferred ones and on many corrected ones. Not applicable to boards that count none.",
+            .how = "Reads the RAS counters of each block. Fails on uncorrectable errors, warns on deferred ones and on many corrected ones. Not "
+                   "applicable to boards that count none.",
             .causes = {"hardware.uncorrectable-ecc", "hardware.correctable-ecc-rising"},
             .needs = {"device.driver-initialised"},
             .run = ras_counters},
       Check{.id = "device.retired-pages",
             .rung = Rung::device,
             .question = "Is the memory still good enough?",
-            .how = "Counts retired and pending bad pages. Fails at the limit (bad_page_threshold, else 128), warns from half of it and when pages wait to be retired.",
+            .how = "Counts retired and pending bad pages. Fails at the limit (bad_page_threshold, else 128), warns from half of it and when pages "
+                   "wait to be retired.",
             .causes = {"hardware.bad-pages"},
             .needs = {"device.driver-initialised"},
             .run = retired_pages},
       Check{.id = "device.pcie-link",
             .rung = Rung::device,
             .question = "Does the PCIe link run as wide and fast as card and slot can?",
-            .how = "Compares width and speed at the board's upstream port with what card and slot can do. Fails on missing lanes, warns on a lower speed under load. An idle GPU's power-saving state passes and is "
+            .how = "Compares width and speed at the board's upstream port with what card and slot can do. Fails on missing lanes, warns on a lower "
+                   "speed under load. An idle GPU's power-saving state passes and is "
                    "said. Not applicable to integrated GPUs and virtual functions.",
             .causes = {"hardware.pcie-link-degraded"},
             .needs = {"device.driver-initialised"},
@@ -234,7 +265,8 @@ std::span<const Check> checks() {
       Check{.id = "device.aer-counters",
             .rung = Rung::device,
             .question = "Did the PCIe path count errors?",
-            .how = "Reads the AER counters of the GPU and the ports above it. Fails on fatal errors, warns on uncorrected ones and from 100 corrected ones on. Skipped where the kernel keeps no counters.",
+            .how = "Reads the AER counters of the GPU and the ports above it. Fails on fatal errors, warns on uncorrected ones and from 100 "
+                   "corrected ones on. Skipped where the kernel keeps no counters.",
             .causes = {"hardware.pcie-errors"},
             .needs = {"device.driver-initialised"},
             .run = aer_counters},
@@ -269,14 +301,16 @@ std::span<const Check> checks() {
       Check{.id = "device.iommu-multi-gpu",
             .rung = Rung::device,
             .question = "Do IOMMU and ACS let GPUs reach each other?",
-            .how = "With two discrete GPUs or more: warns when the IOMMU translates (instead of iommu=pt) and when PCIe ports redirect peer traffic. Not applicable with one GPU.",
+            .how = "With two discrete GPUs or more: warns when the IOMMU translates (instead of iommu=pt) and when PCIe ports redirect peer traffic. "
+                   "Not applicable with one GPU.",
             .causes = {"communication.peer-access-blocked"},
             .needs = {"device.gpu-on-bus"},
             .run = iommu_multi_gpu},
       Check{.id = "device.vram-free",
             .rung = Rung::device,
             .question = "Is GPU memory free, and who holds it?",
-            .how = "Reads used and total memory and the processes on the devices. Fails when less than 512 MiB are free, warns when others hold more than half. Integrated and sleeping GPUs are left out.",
+            .how = "Reads used and total memory and the processes on the devices. Fails when less than 512 MiB are free, warns when others hold more "
+                   "than half. Integrated and sleeping GPUs are left out.",
             .causes = {"memory.held-by-others"},
             .needs = {"device.driver-initialised"},
             .run = vram_free},

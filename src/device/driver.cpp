@@ -37,7 +37,8 @@ CheckResult firmware_present(const CheckContext& context) {
   // Kernel: drivers/base/firmware_loader/main.c, Debian's variant of it, and amdgpu_ucode.c; -2 is ENOENT.
   const auto misses = [&] {
     std::vector<const facts::KernelRecord*> out;
-    for (const auto* record : find_records(m, {"Direct firmware load for amdgpu/", "firmware: failed to load amdgpu/", "Failed to load firmware \"amdgpu/", "Failed to get gpu_info firmware"}))
+    for (const auto* record : find_records(m, {"Direct firmware load for amdgpu/", "firmware: failed to load amdgpu/",
+                                               "Failed to load firmware \"amdgpu/", "Failed to get gpu_info firmware"}))
       if (!contains(record->text, "Optional")) out.push_back(record);
     return out;
   }();
@@ -57,9 +58,15 @@ CheckResult firmware_present(const CheckContext& context) {
     const auto works = driven(*gpu);
     if (!mine.empty()) findings.measured("missing", Value::object({{"gpu", address_of(*gpu)}, {"files", Value::list_of(files)}}));
     if (!mine.empty() && !works.value_or(false))
-      findings.fail("driver.firmware-missing", fmt::format("The driver did not find the firmware of {}: {}", name_of(*gpu), files.empty() ? std::string("see the kernel log") : enumerate(files)), evidence_of(mine));
+      findings.fail("driver.firmware-missing",
+                    fmt::format("The driver did not find the firmware of {}: {}", name_of(*gpu),
+                                files.empty() ? std::string("see the kernel log") : enumerate(files)),
+                    evidence_of(mine));
     else if (!mine.empty())
-      findings.warn("driver.firmware-missing", fmt::format("The driver missed a firmware file of {} and runs without it: {}", name_of(*gpu), files.empty() ? std::string("see the kernel log") : enumerate(files)), evidence_of(mine));
+      findings.warn("driver.firmware-missing",
+                    fmt::format("The driver missed a firmware file of {} and runs without it: {}", name_of(*gpu),
+                                files.empty() ? std::string("see the kernel log") : enumerate(files)),
+                    evidence_of(mine));
     else if (!gpu->firmware.empty()) {
       findings.good();
       ++loaded_count;
@@ -75,7 +82,8 @@ CheckResult firmware_present(const CheckContext& context) {
   }
   if (findings.judged() == 0 && m.driver.firmware_installed && !*m.driver.firmware_installed && m.container.kind.value_or("").empty())
     findings.warn("driver.firmware-missing", "No amdgpu firmware (/lib/firmware/amdgpu) is installed", {evidence(m.driver.firmware_installed)});
-  return findings.result(loaded_count > 0 ? "The driver loaded its firmware" : "The kernel log names no missing firmware", "the capture holds neither firmware versions nor a kernel log");
+  return findings.result(loaded_count > 0 ? "The driver loaded its firmware" : "The kernel log names no missing firmware",
+                         "the capture holds neither firmware versions nor a kernel log");
 }
 
 CheckResult driver_initialised(const CheckContext& context) {
@@ -84,7 +92,10 @@ CheckResult driver_initialised(const CheckContext& context) {
   Findings findings;
   for (const auto* gpu : usable_gpus(m)) {
     // What amdgpu prints when it gives up (amdgpu_kms.c, amdgpu_device.c), and the driver core after it.
-    const auto gave_up = find_records(m, {"Fatal error during GPU init", "amdgpu_device_ip_init failed", "hw_init of IP block", "sw_init of IP block", "early_init of IP block", "amdgpu: probe of", "amdgpu: finishing device"}, gpu->pci.value_or(""));
+    const auto gave_up = find_records(m,
+                                      {"Fatal error during GPU init", "amdgpu_device_ip_init failed", "hw_init of IP block", "sw_init of IP block",
+                                       "early_init of IP block", "amdgpu: probe of", "amdgpu: finishing device"},
+                                      gpu->pci.value_or(""));
     const auto works = driven(*gpu);
     if (!works) {
       if (gave_up.empty())
@@ -103,7 +114,9 @@ CheckResult driver_initialised(const CheckContext& context) {
     if (!gave_up.empty()) {
       findings.fail("driver.init-failed", fmt::format("amdgpu tried to start {} and gave up", name_of(*gpu)), std::move(because));
     } else if (gpu->driver->empty() && !this_boot(m).empty() && m.driver.amdgpu_loaded.value_or(false)) {
-      findings.fail("driver.kernel-too-old", fmt::format("amdgpu is loaded and did not claim {}{}: this kernel's driver does not know the device", name_of(*gpu), gpu->device_id ? fmt::format(" (device id {:04x})", *gpu->device_id) : std::string()),
+      findings.fail("driver.kernel-too-old",
+                    fmt::format("amdgpu is loaded and did not claim {}{}: this kernel's driver does not know the device", name_of(*gpu),
+                                gpu->device_id ? fmt::format(" (device id {:04x})", *gpu->device_id) : std::string()),
                     std::move(because));
     } else {
       findings.fail("driver.init-failed", fmt::format("{} has no DRM device: amdgpu did not start it", name_of(*gpu)), std::move(because));
@@ -126,14 +139,19 @@ CheckResult kfd_present(const CheckContext& context) {
 
   if (m.driver.kfd_device && !*m.driver.kfd_device) {
     if (in_container) {
-      auto result = CheckResult::fail("container.devices-not-mapped", fmt::format("/dev/kfd is not in this container ({}): it was started without the GPU's devices", container), measured);
-      result.fix.push_back(container == "kubernetes" ? "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri"
-                                                     : fmt::format("Start the container again with: {} run --device=/dev/kfd --device=/dev/dri …", container == "podman" || container == "toolbox" ? "podman" : "docker"));
+      auto result =
+          CheckResult::fail("container.devices-not-mapped",
+                            fmt::format("/dev/kfd is not in this container ({}): it was started without the GPU's devices", container), measured);
+      result.fix.push_back(container == "kubernetes"
+                               ? "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri"
+                               : fmt::format("Start the container again with: {} run --device=/dev/kfd --device=/dev/dri …",
+                                             container == "podman" || container == "toolbox" ? "podman" : "docker"));
       return result.because(evidence(m.driver.kfd_device)).because(evidence(m.container.kind));
     }
     auto result = CheckResult::fail("driver.kfd-unavailable", "The driver offers no compute: /dev/kfd does not exist", measured);
     result.because(evidence(m.driver.kfd_device));
-    for (auto& e : evidence_of(find_records(m, {"not supported in kfd", "NOT added due to errors", "KFD is disabled", "skipped device"}))) result.because(std::move(e));
+    for (auto& e : evidence_of(find_records(m, {"not supported in kfd", "NOT added due to errors", "KFD is disabled", "skipped device"})))
+      result.because(std::move(e));
     return result;
   }
   if (!m.kfd_listed.value_or(false) && with_node == 0) {
@@ -160,16 +178,23 @@ CheckResult kfd_present(const CheckContext& context) {
         hidden = true;
         because.push_back(evidence(o));
       }
-    for (auto& e : evidence_of(find_records(m, {"not supported in kfd", "NOT added due to errors", "KFD is disabled", "skipped device"}, gpu->pci.value_or("")))) because.push_back(std::move(e));
+    for (auto& e : evidence_of(
+             find_records(m, {"not supported in kfd", "NOT added due to errors", "KFD is disabled", "skipped device"}, gpu->pci.value_or(""))))
+      because.push_back(std::move(e));
     if (hidden || (in_container && with_node > 0)) {
-      findings.warn("container.devices-not-mapped", fmt::format("{} is not given to this container: its KFD node may not be read", name_of(*gpu)), std::move(because));
+      findings.warn("container.devices-not-mapped", fmt::format("{} is not given to this container: its KFD node may not be read", name_of(*gpu)),
+                    std::move(because));
     } else if (is_integrated(*gpu) && with_node > 0) {
-      findings.warn("driver.kfd-unavailable", fmt::format("The integrated {} has no compute node; the discrete GPU has one", name_of(*gpu)), std::move(because));
+      findings.warn("driver.kfd-unavailable", fmt::format("The integrated {} has no compute node; the discrete GPU has one", name_of(*gpu)),
+                    std::move(because));
     } else {
-      findings.fail("driver.kfd-unavailable", fmt::format("The driver offers no compute on {}: it is not among the {} KFD GPU nodes", name_of(*gpu), with_node), std::move(because));
+      findings.fail("driver.kfd-unavailable",
+                    fmt::format("The driver offers no compute on {}: it is not among the {} KFD GPU nodes", name_of(*gpu), with_node),
+                    std::move(because));
     }
   }
-  auto result = findings.result(fmt::format("{} in the compute driver: {}", count_of(with_node, "GPU is", "GPUs are"), enumerate(names)), "the capture holds no KFD topology");
+  auto result = findings.result(fmt::format("{} in the compute driver: {}", count_of(with_node, "GPU is", "GPUs are"), enumerate(names)),
+                                "the capture holds no KFD topology");
   // A container that was given none of the GPUs has nothing to work with; one that was given some has.
   if (result.status == Status::warn && with_node == 0) result.status = Status::fail;
   return result;

@@ -32,7 +32,8 @@ std::pair<std::string, std::string> log_text(const CheckContext& context) {
 
 /// Faults of the device and of what carries it. What a program did to itself is told, but does not keep others from working.
 bool is_device_fault(const diagnosis::Diagnosis& d) {
-  static constexpr std::array<std::string_view, 4> of_driver{"driver.reset-loop", "driver.firmware-fault", "driver.suspend-resume", "driver.init-failed"};
+  static constexpr std::array<std::string_view, 4> of_driver{"driver.reset-loop", "driver.firmware-fault", "driver.suspend-resume",
+                                                             "driver.init-failed"};
   if (d.layer == "hardware") return true;
   for (const auto id : of_driver)
     if (d.cause == id) return true;
@@ -139,18 +140,24 @@ CheckResult known_bad(const CheckContext& context) {
     for (const auto& row : rows) {
       std::vector<Evidence> because;
       switch (matches(context, *gpu, row["when"], because)) {
-        case Match::no: findings.good(); break;
-        case Match::unknown: findings.unknown(); break;
+        case Match::no:
+          findings.good();
+          break;
+        case Match::unknown:
+          findings.unknown();
+          break;
         case Match::yes: {
           std::vector<std::string> fix;
           for (const auto& line : row["fix"].items()) fix.emplace_back(line.as_text());
           because.push_back({"knowledge", 0, std::string(row["source"].as_text())});
           findings.measured("known_bad", Value::object({{"gpu", address_of(*gpu)}, {"id", row["id"]}}));
-          findings.warn(std::string(row["cause"].as_text()), fmt::format("{}: {}", name_of(*gpu), row["title"].as_text()), std::move(because), std::move(fix));
+          findings.warn(std::string(row["cause"].as_text()), fmt::format("{}: {}", name_of(*gpu), row["title"].as_text()), std::move(because),
+                        std::move(fix));
         }
       }
     }
-  return findings.result(fmt::format("None of the {} known-bad combinations of firmware, kernel and ROCm is here", rows.size()), "the capture holds too little to compare with known-bad combinations");
+  return findings.result(fmt::format("None of the {} known-bad combinations of firmware, kernel and ROCm is here", rows.size()),
+                         "the capture holds too little to compare with known-bad combinations");
 }
 
 }  // namespace ff::device

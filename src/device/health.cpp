@@ -12,7 +12,7 @@ namespace ff::device {
 namespace {
 
 constexpr std::uint64_t corrected_to_watch = 100;  // corrected memory errors since the driver was loaded
-constexpr int default_page_limit = 128;              // at which fleet tools take a GPU out of service
+constexpr int default_page_limit = 128;            // at which fleet tools take a GPU out of service
 constexpr double warm_margin_c = 5;
 constexpr double low_cap = 0.8;  // of the board's default
 
@@ -42,15 +42,20 @@ CheckResult ras_counters(const CheckContext& context) {
     correctable += corrected_sum;
     findings.measured("gpus", std::move(entry));
     if (!uncorrectable.empty())
-      findings.fail("hardware.uncorrectable-ecc", fmt::format("{} counted uncorrectable errors: {}", name_of(*gpu), enumerate(uncorrectable)), std::move(because));
+      findings.fail("hardware.uncorrectable-ecc", fmt::format("{} counted uncorrectable errors: {}", name_of(*gpu), enumerate(uncorrectable)),
+                    std::move(because));
     else if (!deferred.empty())
-      findings.warn("hardware.uncorrectable-ecc", fmt::format("{} holds poisoned memory that nobody has read yet (deferred errors): {}", name_of(*gpu), enumerate(deferred)), std::move(because));
+      findings.warn("hardware.uncorrectable-ecc",
+                    fmt::format("{} holds poisoned memory that nobody has read yet (deferred errors): {}", name_of(*gpu), enumerate(deferred)),
+                    std::move(because));
     else if (corrected_sum >= corrected_to_watch)
-      findings.warn("hardware.correctable-ecc-rising", fmt::format("{} corrected many errors: {}", name_of(*gpu), enumerate(corrected)), std::move(because));
+      findings.warn("hardware.correctable-ecc-rising", fmt::format("{} corrected many errors: {}", name_of(*gpu), enumerate(corrected)),
+                    std::move(because));
     else
       findings.good();
   }
-  return findings.result(correctable == 0 ? std::string("The error counters (RAS) are at zero") : fmt::format("The hardware corrected {} and missed none", count_of(correctable, "error")),
+  return findings.result(correctable == 0 ? std::string("The error counters (RAS) are at zero")
+                                          : fmt::format("The hardware corrected {} and missed none", count_of(correctable, "error")),
                          "not applicable: the GPU counts no memory errors (no RAS files), as consumer boards do not");
 }
 
@@ -72,15 +77,22 @@ CheckResult retired_pages(const CheckContext& context) {
     findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"retired", pages}, {"pending", pending}, {"limit", limit}}));
     const std::vector<Evidence> because{evidence(gpu->bad_pages)};
     if (pages + pending >= limit)
-      findings.fail("hardware.bad-pages", fmt::format("{} has {} retired memory pages, the limit is {}", name_of(*gpu), pages + pending, limit), because);
+      findings.fail("hardware.bad-pages", fmt::format("{} has {} retired memory pages, the limit is {}", name_of(*gpu), pages + pending, limit),
+                    because);
     else if (pending > 0)
-      findings.warn("hardware.bad-pages", fmt::format("{} of the bad memory pages of {} could not be retired yet: reset the GPU or reboot while it is idle", pending, name_of(*gpu)), because);
+      findings.warn(
+          "hardware.bad-pages",
+          fmt::format("{} of the bad memory pages of {} could not be retired yet: reset the GPU or reboot while it is idle", pending, name_of(*gpu)),
+          because);
     else if (pages >= limit / 2)
-      findings.warn("hardware.bad-pages", fmt::format("{} has {} retired memory pages, more than half of the limit of {}", name_of(*gpu), pages, limit), because);
+      findings.warn("hardware.bad-pages",
+                    fmt::format("{} has {} retired memory pages, more than half of the limit of {}", name_of(*gpu), pages, limit), because);
     else
       findings.good();
   }
-  return findings.result(most == 0 ? std::string("No memory page is retired") : fmt::format("{} retired at most on one GPU, far from the limit of {}", count_of(static_cast<std::size_t>(most), "memory page is", "memory pages are"), limit),
+  return findings.result(most == 0 ? std::string("No memory page is retired")
+                                   : fmt::format("{} retired at most on one GPU, far from the limit of {}",
+                                                 count_of(static_cast<std::size_t>(most), "memory page is", "memory pages are"), limit),
                          "not applicable: the GPU keeps no list of bad pages");
 }
 
@@ -106,7 +118,9 @@ CheckResult temperature(const CheckContext& context) {
       }
       const std::vector<Evidence> because{evidence(value), evidence(limit->second)};
       const auto emergency = gpu->temperature_emergency_c.find(sensor);
-      const auto then = emergency != gpu->temperature_emergency_c.end() && emergency->second ? fmt::format("the driver throttles, and shuts the GPU down at {:.0f} °C", *emergency->second) : std::string("the driver throttles");
+      const auto then = emergency != gpu->temperature_emergency_c.end() && emergency->second
+                            ? fmt::format("the driver throttles, and shuts the GPU down at {:.0f} °C", *emergency->second)
+                            : std::string("the driver throttles");
       if (room <= 0)
         findings.fail("hardware.thermal", fmt::format("The sensor {}, its limit is {:.0f} °C: {}", text, *limit->second, then), because);
       else if (room <= warm_margin_c)
@@ -116,7 +130,8 @@ CheckResult temperature(const CheckContext& context) {
     }
     if (!any) findings.unknown();
   }
-  return findings.result(fmt::format("The hottest sensor: {}", nearest_text), "the capture holds no temperature with its limit (integrated and sleeping GPUs have none)");
+  return findings.result(fmt::format("The hottest sensor: {}", nearest_text),
+                         "the capture holds no temperature with its limit (integrated and sleeping GPUs have none)");
 }
 
 CheckResult power_cap(const CheckContext& context) {
@@ -131,12 +146,15 @@ CheckResult power_cap(const CheckContext& context) {
     findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"cap_w", *gpu->power_cap_w}, {"default_w", *gpu->power_cap_default_w}}));
     shown.push_back(fmt::format("{:.0f} of {:.0f} W", *gpu->power_cap_w, *gpu->power_cap_default_w));
     if (share < low_cap)
-      findings.warn("hardware.power", fmt::format("The power cap of {} is {:.0f} W, {:.0f} % of the board's {:.0f} W", name_of(*gpu), *gpu->power_cap_w, share * 100, *gpu->power_cap_default_w),
+      findings.warn("hardware.power",
+                    fmt::format("The power cap of {} is {:.0f} W, {:.0f} % of the board's {:.0f} W", name_of(*gpu), *gpu->power_cap_w, share * 100,
+                                *gpu->power_cap_default_w),
                     {evidence(gpu->power_cap_w), evidence(gpu->power_cap_default_w)});
     else
       findings.good();
   }
-  return findings.result(fmt::format("The power cap is near the board's default: {}", enumerate(shown)), "the capture holds no power cap with its default");
+  return findings.result(fmt::format("The power cap is near the board's default: {}", enumerate(shown)),
+                         "the capture holds no power cap with its default");
 }
 
 CheckResult throttle_reasons(const CheckContext& context) {
@@ -146,14 +164,17 @@ CheckResult throttle_reasons(const CheckContext& context) {
       findings.unknown();
       continue;
     }
-    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"throttle_bits", fmt::format("0x{:x}", *gpu->throttle_bits)}, {"reasons", Value::list_of(gpu->throttle_reasons)}}));
+    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)},
+                                             {"throttle_bits", fmt::format("0x{:x}", *gpu->throttle_bits)},
+                                             {"reasons", Value::list_of(gpu->throttle_reasons)}}));
     if (gpu->throttle_reasons.empty()) {
       findings.good();
       continue;
     }
     bool heat = false;
     for (const auto& reason : gpu->throttle_reasons) heat = heat || contains(reason, "TEMP") || contains(reason, "HOT");
-    findings.warn(heat ? "hardware.thermal" : "hardware.power", fmt::format("{} is throttled now by {}", name_of(*gpu), enumerate(gpu->throttle_reasons)), {evidence(gpu->throttle_bits)});
+    findings.warn(heat ? "hardware.thermal" : "hardware.power",
+                  fmt::format("{} is throttled now by {}", name_of(*gpu), enumerate(gpu->throttle_reasons)), {evidence(gpu->throttle_bits)});
   }
   return findings.result("Nothing throttles the GPU now", "the capture holds no throttle status (gpu_metrics)");
 }
@@ -168,8 +189,9 @@ CheckResult performance_level(const CheckContext& context) {
     const auto& level = *gpu->performance_level;
     findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"level", level}}));
     if (level == "low" || level.starts_with("profile_min"))
-      findings.warn("performance.low-clocks", fmt::format("The clocks of {} are held low (power_dpm_force_performance_level is \"{}\")", name_of(*gpu), level), {evidence(gpu->performance_level)},
-                    {"echo auto | sudo tee /sys/class/drm/card*/device/power_dpm_force_performance_level"});
+      findings.warn("performance.low-clocks",
+                    fmt::format("The clocks of {} are held low (power_dpm_force_performance_level is \"{}\")", name_of(*gpu), level),
+                    {evidence(gpu->performance_level)}, {"echo auto | sudo tee /sys/class/drm/card*/device/power_dpm_force_performance_level"});
     else
       findings.good();
   }

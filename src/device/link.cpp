@@ -59,7 +59,8 @@ CheckResult pcie_link(const CheckContext& context) {
     if (link.max_width) can_width = *link.max_width;
     if (link.slot_max_width && *link.slot_max_width > 0) can_width = can_width > 0 ? std::min(can_width, *link.slot_max_width) : *link.slot_max_width;
     if (link.max_speed_gts) can_speed = *link.max_speed_gts;
-    if (link.slot_max_speed_gts && *link.slot_max_speed_gts > 0) can_speed = can_speed > 0 ? std::min(can_speed, *link.slot_max_speed_gts) : *link.slot_max_speed_gts;
+    if (link.slot_max_speed_gts && *link.slot_max_speed_gts > 0)
+      can_speed = can_speed > 0 ? std::min(can_speed, *link.slot_max_speed_gts) : *link.slot_max_speed_gts;
     auto entry = Value::object({{"gpu", address_of(*gpu)}, {"judged_at", link.judged_at}, {"width", *link.width}, {"speed_gts", *link.speed_gts}});
     if (link.max_width) entry.set("card_width", *link.max_width);
     if (link.max_speed_gts) entry.set("card_speed_gts", *link.max_speed_gts);
@@ -93,14 +94,17 @@ CheckResult pcie_link(const CheckContext& context) {
     std::vector<Evidence> because{evidence(link.width), evidence(link.speed_gts)};
     if (link.max_width) because.push_back(evidence(link.max_width));
     if (link.slot_max_width) because.push_back(evidence(link.slot_max_width));
-    const auto text = fmt::format("The PCIe link of {} is {}, card and slot can do {} (judged at {})", name_of(*gpu), is, can, link.judged_at.empty() ? address_of(*gpu) : link.judged_at);
+    const auto text = fmt::format("The PCIe link of {} is {}, card and slot can do {} (judged at {})", name_of(*gpu), is, can,
+                                  link.judged_at.empty() ? address_of(*gpu) : link.judged_at);
     if (narrow)
       findings.fail("hardware.pcie-link-degraded", text, std::move(because));
     else
       findings.warn("hardware.pcie-link-degraded", text, std::move(because));
   }
   if (discrete == 0 && !gpus.empty()) return not_applicable("neither integrated GPUs nor virtual functions have a slot of their own");
-  if (at_card > 0 && saving.empty()) return findings.result("The card's own PCIe port has its full width and speed; the bridges above, which may hide the slot, were not captured", "");
+  if (at_card > 0 && saving.empty())
+    return findings.result("The card's own PCIe port has its full width and speed; the bridges above, which may hide the slot, were not captured",
+                           "");
   std::string pass = saving.empty() ? std::string("The PCIe link has the width and speed that card and slot can do")
                                     : fmt::format("The PCIe link is in a power-saving state while the GPU idles: {}", enumerate(saving));
   return findings.result(std::move(pass), "the capture does not hold the link's width and speed together with what card and slot can do");
@@ -143,19 +147,25 @@ CheckResult xgmi_complete(const CheckContext& context) {
         if (there != nullptr) {
           ++links;
           if (back != nullptr && back->weight != there->weight && a < b)
-            findings.warn("hardware.xgmi-errors", fmt::format("The XGMI way between {} and {} has weight {} in one direction and {} in the other", name_of(*a), name_of(*b), there->weight, back->weight), {evidence(a->kfd_node)});
+            findings.warn("hardware.xgmi-errors",
+                          fmt::format("The XGMI way between {} and {} has weight {} in one direction and {} in the other", name_of(*a), name_of(*b),
+                                      there->weight, back->weight),
+                          {evidence(a->kfd_node)});
           continue;
         }
         if (back != nullptr)
-          findings.fail("hardware.xgmi-errors", fmt::format("{} lists an XGMI link to {}, and not the other way round", name_of(*b), name_of(*a)), {evidence(a->kfd_node), evidence(b->kfd_node)});
+          findings.fail("hardware.xgmi-errors", fmt::format("{} lists an XGMI link to {}, and not the other way round", name_of(*b), name_of(*a)),
+                        {evidence(a->kfd_node), evidence(b->kfd_node)});
         else if (a < b && !split_up(*a) && !split_up(*b))
-          findings.fail("hardware.xgmi-errors", fmt::format("{} and {} are in one XGMI hive and have no link between them", name_of(*a), name_of(*b)), {evidence(a->hive), evidence(b->hive)});
+          findings.fail("hardware.xgmi-errors", fmt::format("{} and {} are in one XGMI hive and have no link between them", name_of(*a), name_of(*b)),
+                        {evidence(a->hive), evidence(b->hive)});
       }
   }
   for (const auto* gpu : alone)
     for (const auto& [hive, members] : hives)
       if (members.size() > 1 && gpu->device_id && members.front()->device_id && *gpu->device_id == *members.front()->device_id) {
-        findings.warn("hardware.xgmi-errors", fmt::format("{} is in no XGMI hive, unlike its {} equals", name_of(*gpu), members.size()), {evidence(gpu->kfd_node)});
+        findings.warn("hardware.xgmi-errors", fmt::format("{} is in no XGMI hive, unlike its {} equals", name_of(*gpu), members.size()),
+                      {evidence(gpu->kfd_node)});
         break;
       }
   if (findings.clean()) findings.good();
@@ -191,17 +201,26 @@ CheckResult aer_counters(const CheckContext& context) {
       }
     }
     correctable += cor;
-    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"correctable", cor}, {"nonfatal", Value::list_of(nonfatal)}, {"fatal", Value::list_of(fatal)}}));
+    findings.measured(
+        "gpus",
+        Value::object({{"gpu", address_of(*gpu)}, {"correctable", cor}, {"nonfatal", Value::list_of(nonfatal)}, {"fatal", Value::list_of(fatal)}}));
     if (!fatal.empty())
-      findings.fail("hardware.pcie-errors", fmt::format("The PCIe path to {} had fatal errors since boot: {}", name_of(*gpu), enumerate(fatal)), std::move(fatal_at));
+      findings.fail("hardware.pcie-errors", fmt::format("The PCIe path to {} had fatal errors since boot: {}", name_of(*gpu), enumerate(fatal)),
+                    std::move(fatal_at));
     else if (!nonfatal.empty())
-      findings.warn("hardware.pcie-errors", fmt::format("The PCIe path to {} had uncorrected errors since boot: {}", name_of(*gpu), enumerate(nonfatal)), std::move(nonfatal_at));
+      findings.warn("hardware.pcie-errors",
+                    fmt::format("The PCIe path to {} had uncorrected errors since boot: {}", name_of(*gpu), enumerate(nonfatal)),
+                    std::move(nonfatal_at));
     else if (cor >= correctable_to_watch)
-      findings.warn("hardware.pcie-errors", fmt::format("The PCIe path to {} corrected {} errors since boot ({}): reseat the card or its riser and watch the counters", name_of(*gpu), cor, enumerate(corrected)), std::move(corrected_at));
+      findings.warn("hardware.pcie-errors",
+                    fmt::format("The PCIe path to {} corrected {} errors since boot ({}): reseat the card or its riser and watch the counters",
+                                name_of(*gpu), cor, enumerate(corrected)),
+                    std::move(corrected_at));
     else
       findings.good();
   }
-  return findings.result(correctable == 0 ? std::string("The PCIe path counted no errors since boot") : fmt::format("The PCIe path corrected {} since boot, which is few", count_of(correctable, "error")),
+  return findings.result(correctable == 0 ? std::string("The PCIe path counted no errors since boot")
+                                          : fmt::format("The PCIe path corrected {} since boot, which is few", count_of(correctable, "error")),
                          "the capture holds no PCIe error counters (the kernel keeps none where the firmware owns them)");
 }
 
@@ -226,8 +245,9 @@ CheckResult iommu_multi_gpu(const CheckContext& context) {
     if (*m.host.iommu_mode == "translated") {
       std::vector<Evidence> because{evidence(m.host.iommu_mode)};
       if (m.host.kernel_cmdline) because.push_back(evidence(m.host.kernel_cmdline));
-      findings.warn("communication.peer-access-blocked", fmt::format("The IOMMU translates the addresses of {} GPUs: transfers between them and RCCL can hang or crawl", discrete.size()), std::move(because),
-                    {"Add iommu=pt to GRUB_CMDLINE_LINUX in /etc/default/grub, run sudo update-grub, and reboot"});
+      findings.warn("communication.peer-access-blocked",
+                    fmt::format("The IOMMU translates the addresses of {} GPUs: transfers between them and RCCL can hang or crawl", discrete.size()),
+                    std::move(because), {"Add iommu=pt to GRUB_CMDLINE_LINUX in /etc/default/grub, run sudo update-grub, and reboot"});
     } else {
       findings.good();
     }
@@ -244,13 +264,16 @@ CheckResult iommu_multi_gpu(const CheckContext& context) {
   }
   if (acs_known > 0) {
     findings.set("gpus_behind_acs_redirect", redirected.size());
-    const auto text = fmt::format("The PCIe ports above {} of {} GPUs redirect peer traffic to the root (ACS): these GPUs do not reach others directly", redirected.size(), acs_known);
+    const auto text =
+        fmt::format("The PCIe ports above {} of {} GPUs redirect peer traffic to the root (ACS): these GPUs do not reach others directly",
+                    redirected.size(), acs_known);
     if (!redirected.empty() && !one_hive && m.host.virtualisation.value_or("").empty())
       findings.warn("communication.peer-access-blocked", text, std::move(redirected));
     else
       findings.good();
   }
-  const std::string pass = m.host.iommu_mode ? fmt::format("The IOMMU is \"{}\" and stands in no GPU's way", *m.host.iommu_mode) : std::string("No PCIe port stands in the way of peer traffic");
+  const std::string pass = m.host.iommu_mode ? fmt::format("The IOMMU is \"{}\" and stands in no GPU's way", *m.host.iommu_mode)
+                                             : std::string("No PCIe port stands in the way of peer traffic");
   return findings.result(pass, "the capture holds neither the IOMMU's mode nor ACS settings");
 }
 

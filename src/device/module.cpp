@@ -90,16 +90,22 @@ CheckResult dkms_built(const CheckContext& context) {
   if (!missing) {
     for (const auto& entry : entries)
       if (entry.kernel == *m.host.kernel_release) {
-        auto result = contains(entry.state, "WARNING")
-                          ? CheckResult::warn("driver.dkms-build-failed", fmt::format("The amdgpu {} that DKMS built for {} is not the file that is installed", entry.version, entry.kernel), measured)
-                          : CheckResult::pass(fmt::format("DKMS built amdgpu {} for the running kernel {}", entry.version, entry.kernel), measured);
+        auto result =
+            contains(entry.state, "WARNING")
+                ? CheckResult::warn(
+                      "driver.dkms-build-failed",
+                      fmt::format("The amdgpu {} that DKMS built for {} is not the file that is installed", entry.version, entry.kernel), measured)
+                : CheckResult::pass(fmt::format("DKMS built amdgpu {} for the running kernel {}", entry.version, entry.kernel), measured);
         return result.because(evidence(m.driver.dkms_status));
       }
   }
-  const auto text = fmt::format("DKMS has no amdgpu {} for the running kernel {}", missing ? missing->version : entries.front().version, *m.host.kernel_release);
-  const auto state = missing ? (missing->kernel.empty() ? missing->state : fmt::format("{} for {}", missing->state, missing->kernel)) : std::string("unknown");
+  const auto text =
+      fmt::format("DKMS has no amdgpu {} for the running kernel {}", missing ? missing->version : entries.front().version, *m.host.kernel_release);
+  const auto state =
+      missing ? (missing->kernel.empty() ? missing->state : fmt::format("{} for {}", missing->state, missing->kernel)) : std::string("unknown");
   auto result = loaded(m).value_or(false)
-                    ? CheckResult::warn("driver.dkms-build-failed", fmt::format("{} (state: {}); the kernel's own amdgpu drives the GPU instead", text, state), measured)
+                    ? CheckResult::warn("driver.dkms-build-failed",
+                                        fmt::format("{} (state: {}); the kernel's own amdgpu drives the GPU instead", text, state), measured)
                     : CheckResult::fail("driver.dkms-build-failed", fmt::format("{} (state: {}), and no amdgpu is loaded", text, state), measured);
   if (m.host.kernel_headers && !*m.host.kernel_headers) result.because(evidence(m.host.kernel_headers));
   return result.because(evidence(m.driver.dkms_status)).because(evidence(m.host.kernel_release));
@@ -108,14 +114,23 @@ CheckResult dkms_built(const CheckContext& context) {
 CheckResult kernel_headers(const CheckContext& context) {
   const auto& m = context.machine;
   const bool dkms = has_dkms_package(m) || (m.driver.dkms_status && !dkms_entries(*m.driver.dkms_status).empty());
-  if (!dkms) return complete(context) ? not_applicable("the driver is not built with DKMS, so no kernel headers are needed") : CheckResult::skip("the evidence does not say that the driver is built with DKMS");
+  if (!dkms)
+    return complete(context) ? not_applicable("the driver is not built with DKMS, so no kernel headers are needed")
+                             : CheckResult::skip("the evidence does not say that the driver is built with DKMS");
   if (!m.host.kernel_headers) return not_captured("answer whether the kernel's headers are installed");
   const auto measured = Value::object({{"kernel", kernel_of(m)}, {"headers", *m.host.kernel_headers}});
-  if (*m.host.kernel_headers) return CheckResult::pass(fmt::format("The headers of {} are installed", kernel_of(m)), measured).because(evidence(m.host.kernel_headers));
-  auto result = loaded(m).value_or(false)
-                    ? CheckResult::warn("driver.dkms-build-failed", fmt::format("The headers of {} are not installed: DKMS cannot rebuild amdgpu for it", kernel_of(m)), measured)
-                    : CheckResult::fail("driver.dkms-build-failed", fmt::format("The headers of {} are not installed, so DKMS cannot build amdgpu for it, and no amdgpu is loaded", kernel_of(m)), measured);
-  if (m.host.kernel_release) result.fix.push_back(fmt::format("sudo apt install linux-headers-{}   (RHEL, SLES: kernel-devel of that release)", *m.host.kernel_release));
+  if (*m.host.kernel_headers)
+    return CheckResult::pass(fmt::format("The headers of {} are installed", kernel_of(m)), measured).because(evidence(m.host.kernel_headers));
+  auto result =
+      loaded(m).value_or(false)
+          ? CheckResult::warn("driver.dkms-build-failed",
+                              fmt::format("The headers of {} are not installed: DKMS cannot rebuild amdgpu for it", kernel_of(m)), measured)
+          : CheckResult::fail(
+                "driver.dkms-build-failed",
+                fmt::format("The headers of {} are not installed, so DKMS cannot build amdgpu for it, and no amdgpu is loaded", kernel_of(m)),
+                measured);
+  if (m.host.kernel_release)
+    result.fix.push_back(fmt::format("sudo apt install linux-headers-{}   (RHEL, SLES: kernel-devel of that release)", *m.host.kernel_release));
   return result.because(evidence(m.host.kernel_headers));
 }
 
@@ -127,15 +142,20 @@ CheckResult driver_loaded(const CheckContext& context) {
     if (is_given_away(gpu)) given_away.push_back(fmt::format("{} ({})", name_of(gpu), *gpu.driver));
   const auto usable = usable_gpus(m);
   if (usable.empty() && !given_away.empty()) {
-    auto result = CheckResult::fail("driver.passthrough", fmt::format("{} kept for virtual machines: {}", given_away.size() == 1 ? "The GPU is" : "All GPUs are", enumerate(given_away)));
+    auto result = CheckResult::fail("driver.passthrough", fmt::format("{} kept for virtual machines: {}",
+                                                                      given_away.size() == 1 ? "The GPU is" : "All GPUs are", enumerate(given_away)));
     for (const auto& gpu : m.gpus) result.because(evidence(gpu.driver));
     return result;
   }
   for (const auto* gpu : usable)
     if (gpu->driver && !gpu->driver->empty() && *gpu->driver != "amdgpu" && *gpu->driver != "pcieport") {
-      auto result = CheckResult::fail("driver.module-not-loaded", fmt::format("{} is driven by \"{}\" and not by amdgpu, so it offers no compute", name_of(*gpu), *gpu->driver),
+      auto result = CheckResult::fail("driver.module-not-loaded",
+                                      fmt::format("{} is driven by \"{}\" and not by amdgpu, so it offers no compute", name_of(*gpu), *gpu->driver),
                                       Value::object({{"driver", *gpu->driver}}));
-      if (*gpu->driver == "radeon") result.fix.push_back("Boot with radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1 (ROCm itself no longer supports GPUs of this age)");
+      if (*gpu->driver == "radeon")
+        result.fix.push_back(
+            "Boot with radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1 (ROCm itself no longer supports GPUs of "
+            "this age)");
       return result.because(evidence(gpu->driver));
     }
   const auto is_loaded = loaded(m);
@@ -144,9 +164,10 @@ CheckResult driver_loaded(const CheckContext& context) {
   if (m.driver.amdgpu_version && !m.driver.amdgpu_version->empty()) measured.set("version", *m.driver.amdgpu_version);
   if (*is_loaded) {
     const bool dkms = m.driver.amdgpu_version && !m.driver.amdgpu_version->empty();
-    const std::string which = dkms ? fmt::format("amdgpu {} (DKMS)", *m.driver.amdgpu_version) : m.driver.amdgpu_builtin.value_or(false) ? std::string("amdgpu (built into the kernel)")
-                              : m.driver.amdgpu_version                     ? std::string("the kernel's own amdgpu")
-                                                                            : std::string("amdgpu");
+    const std::string which = dkms                                      ? fmt::format("amdgpu {} (DKMS)", *m.driver.amdgpu_version)
+                              : m.driver.amdgpu_builtin.value_or(false) ? std::string("amdgpu (built into the kernel)")
+                              : m.driver.amdgpu_version                 ? std::string("the kernel's own amdgpu")
+                                                                        : std::string("amdgpu");
     std::string text = fmt::format("{} is loaded in {}", which, kernel_of(m));
     if (!given_away.empty()) text += fmt::format("; kept for virtual machines: {}", enumerate(given_away));
     auto result = CheckResult::pass(std::move(text), std::move(measured));
@@ -167,25 +188,30 @@ CheckResult driver_loaded(const CheckContext& context) {
       return result.because(evidence(m.host.kernel_cmdline));
     }
   if (m.driver.amdgpu_blacklisted.value_or(false)) {
-    auto result = build("driver.module-blacklisted", fmt::format("amdgpu is not loaded: it is blocked by \"{}\"", m.driver.blacklist_reason.value_or("a modprobe configuration")));
+    auto result = build("driver.module-blacklisted",
+                        fmt::format("amdgpu is not loaded: it is blocked by \"{}\"", m.driver.blacklist_reason.value_or("a modprobe configuration")));
     if (m.driver.blacklist_reason) {
       result.because(evidence(m.driver.blacklist_reason));
       if (!m.driver.blacklist_reason.origin.source.empty())
-        result.fix.push_back(fmt::format("Remove the line from {}, run sudo update-initramfs -u (dracut -f), then sudo modprobe amdgpu", m.driver.blacklist_reason.origin.source));
+        result.fix.push_back(fmt::format("Remove the line from {}, run sudo update-initramfs -u (dracut -f), then sudo modprobe amdgpu",
+                                         m.driver.blacklist_reason.origin.source));
     } else {
       result.because(evidence(m.driver.amdgpu_blacklisted));
     }
     return result;
   }
   // Kernel: kernel/module/signing.c and lockdown; "Key was rejected by service" is what modprobe prints for the same refusal.
-  const auto unsigned_module = find_records(m, {"Loading of unsigned module is rejected", "module with unavailable key is rejected", "Key was rejected by service", "unsigned module loading is restricted"});
+  const auto unsigned_module = find_records(m, {"Loading of unsigned module is rejected", "module with unavailable key is rejected",
+                                                "Key was rejected by service", "unsigned module loading is restricted"});
   if (!unsigned_module.empty()) {
-    auto result = build("driver.secure-boot-unsigned", "amdgpu is not loaded: the kernel refuses modules that are not signed with a key it trusts (Secure Boot)");
+    auto result = build("driver.secure-boot-unsigned",
+                        "amdgpu is not loaded: the kernel refuses modules that are not signed with a key it trusts (Secure Boot)");
     for (auto& e : evidence_of(unsigned_module)) result.because(std::move(e));
     return result;
   }
   if (const auto missing = missing_build(m)) {
-    auto result = build("driver.dkms-build-failed", fmt::format("amdgpu is not loaded: DKMS has not installed it for the running kernel {}", kernel_of(m)));
+    auto result =
+        build("driver.dkms-build-failed", fmt::format("amdgpu is not loaded: DKMS has not installed it for the running kernel {}", kernel_of(m)));
     return result.because(evidence(m.driver.dkms_status));
   }
   if (m.driver.amdgpu_installed && !*m.driver.amdgpu_installed) {
@@ -195,7 +221,9 @@ CheckResult driver_loaded(const CheckContext& context) {
     return result.because(evidence(m.driver.amdgpu_installed));
   }
   auto result = build("driver.module-not-loaded", fmt::format("amdgpu is not loaded in {}", kernel_of(m)));
-  for (auto& e : evidence_of(find_records(m, {"amdgpu: disagrees about version", "amdgpu: Unknown symbol", "amdgpu: loading out-of-tree", "amdgpu: probe of"}))) result.because(std::move(e));
+  for (auto& e :
+       evidence_of(find_records(m, {"amdgpu: disagrees about version", "amdgpu: Unknown symbol", "amdgpu: loading out-of-tree", "amdgpu: probe of"})))
+    result.because(std::move(e));
   return result;
 }
 
@@ -225,13 +253,17 @@ CheckResult module_parameters(const CheckContext& context) {
         effect = std::string(known["effect"].as_text());
         fine = known["harmless"].as_bool();
       }
-    findings.measured("changed", Value::object({{"parameter", row["name"]}, {"value", value}, {"default", row["defaults"].items().empty() ? Value() : row["defaults"].items().front()}}));
+    findings.measured("changed", Value::object({{"parameter", row["name"]},
+                                                {"value", value},
+                                                {"default", row["defaults"].items().empty() ? Value() : row["defaults"].items().front()}}));
     if (fine) {
       findings.good();
       harmless.push_back(fmt::format("{}={}", found->first, value));
       continue;
     }
-    findings.warn("driver.module-parameter", fmt::format("amdgpu runs with {}={} (default {}): {}", found->first, value, row["defaults"].items().empty() ? std::string("unknown") : row["defaults"].items().front().to_string(), effect),
+    findings.warn("driver.module-parameter",
+                  fmt::format("amdgpu runs with {}={} (default {}): {}", found->first, value,
+                              row["defaults"].items().empty() ? std::string("unknown") : row["defaults"].items().front().to_string(), effect),
                   {evidence(found->second)});
   }
   findings.set("compared", compared);
@@ -248,7 +280,8 @@ CheckResult reboot_pending(const CheckContext& context) {
     findings.set("running_kernel", *m.host.kernel_release);
     findings.set("newest_kernel", *m.driver.newest_kernel_installed);
     if (compare_versions(*m.host.kernel_release, *m.driver.newest_kernel_installed) < 0)
-      findings.warn("driver.reboot-pending", fmt::format("Kernel {} runs, {} is installed and waits for a reboot", *m.host.kernel_release, *m.driver.newest_kernel_installed),
+      findings.warn("driver.reboot-pending",
+                    fmt::format("Kernel {} runs, {} is installed and waits for a reboot", *m.host.kernel_release, *m.driver.newest_kernel_installed),
                     {evidence(m.host.kernel_release), evidence(m.driver.newest_kernel_installed)});
     else
       findings.good();
@@ -257,19 +290,25 @@ CheckResult reboot_pending(const CheckContext& context) {
     findings.set("loaded_driver", *m.driver.amdgpu_version);
     findings.set("driver_on_disk", *m.driver.amdgpu_version_on_disk);
     if (compare_versions(*m.driver.amdgpu_version, *m.driver.amdgpu_version_on_disk) != 0)
-      findings.warn("driver.reboot-pending", fmt::format("amdgpu {} is loaded, {} is installed and waits for a reboot", *m.driver.amdgpu_version, *m.driver.amdgpu_version_on_disk),
-                    {evidence(m.driver.amdgpu_version), evidence(m.driver.amdgpu_version_on_disk)});
+      findings.warn(
+          "driver.reboot-pending",
+          fmt::format("amdgpu {} is loaded, {} is installed and waits for a reboot", *m.driver.amdgpu_version, *m.driver.amdgpu_version_on_disk),
+          {evidence(m.driver.amdgpu_version), evidence(m.driver.amdgpu_version_on_disk)});
     else
       findings.good();
   }
   if (m.driver.reboot_required) {
     const auto packages = m.driver.reboot_packages.value_or("");
     if (*m.driver.reboot_required)
-      findings.warn("driver.reboot-pending", packages.empty() ? std::string("The package manager asks for a reboot") : fmt::format("The package manager asks for a reboot, because of {}", packages), {evidence(m.driver.reboot_required)});
+      findings.warn("driver.reboot-pending",
+                    packages.empty() ? std::string("The package manager asks for a reboot")
+                                     : fmt::format("The package manager asks for a reboot, because of {}", packages),
+                    {evidence(m.driver.reboot_required)});
     else
       findings.good();
   }
-  return findings.result("What is installed is what runs", "the capture holds neither installed kernels nor driver versions to compare with what runs");
+  return findings.result("What is installed is what runs",
+                         "the capture holds neither installed kernels nor driver versions to compare with what runs");
 }
 
 }  // namespace ff::device

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::uint64_t mib = 1ULL << 20;
 constexpr std::uint64_t gib = 1ULL << 30;
-constexpr std::uint64_t least_vram = 512 * mib;       // a runtime, its kernels and a small policy
-constexpr double crowded_vram = 0.5;                  // held by others
-constexpr std::uint64_t least_shm = 8 * mib;          // a loader worker cannot pass one batch
-constexpr std::uint64_t comfortable_shm = 1 * gib;    // loader workers with images; Docker's default is 64 MiB
-constexpr std::uint64_t least_disk = 256 * mib;       // compile caches and a log
-constexpr std::uint64_t comfortable_disk = 5 * gib;   // a checkpoint of a small policy with optimiser state
+constexpr std::uint64_t least_vram = 512 * mib;      // a runtime, its kernels and a small policy
+constexpr double crowded_vram = 0.5;                 // held by others
+constexpr std::uint64_t least_shm = 8 * mib;         // a loader worker cannot pass one batch
+constexpr std::uint64_t comfortable_shm = 1 * gib;   // loader workers with images; Docker's default is 64 MiB
+constexpr std::uint64_t least_disk = 256 * mib;      // compile caches and a log
+constexpr std::uint64_t comfortable_disk = 5 * gib;  // a checkpoint of a small policy with optimiser state
 constexpr std::uint64_t least_inodes = 1000;
 constexpr std::uint64_t comfortable_host_memory = 4 * gib;
 constexpr std::uint64_t least_host_memory = 512 * mib;
@@ -29,7 +29,8 @@ std::string holders(const Machine& m) {
   std::vector<std::string> out;
   for (const auto& p : processes) {
     if (out.size() == 4) break;
-    out.push_back(p.vram_bytes ? fmt::format("{} (pid {}, {})", p.command, p.pid, human_bytes(*p.vram_bytes)) : fmt::format("{} (pid {})", p.command, p.pid));
+    out.push_back(p.vram_bytes ? fmt::format("{} (pid {}, {})", p.command, p.pid, human_bytes(*p.vram_bytes))
+                               : fmt::format("{} (pid {})", p.command, p.pid));
   }
   return enumerate(out);
 }
@@ -51,7 +52,8 @@ CheckResult vram_free(const CheckContext& context) {
     findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"total_bytes", total}, {"free_bytes", free}}));
     const auto held_by = holders(m);
     const std::vector<Evidence> because{evidence(gpu->vram_used_bytes), evidence(gpu->vram_total_bytes)};
-    const auto text = fmt::format("{} of the {} of {} are free{}", human_bytes(free), human_bytes(total), name_of(*gpu), held_by.empty() ? std::string() : fmt::format("; the devices are held by {}", held_by));
+    const auto text = fmt::format("{} of the {} of {} are free{}", human_bytes(free), human_bytes(total), name_of(*gpu),
+                                  held_by.empty() ? std::string() : fmt::format("; the devices are held by {}", held_by));
     if (free < least_vram && total > 4 * least_vram)
       findings.fail("memory.held-by-others", text, because);
     else if (static_cast<double>(free) < crowded_vram * static_cast<double>(total))
@@ -60,7 +62,9 @@ CheckResult vram_free(const CheckContext& context) {
       findings.good();
     shown.push_back(fmt::format("{} of {}", human_bytes(free), human_bytes(total)));
   }
-  for (const auto& p : m.gpu_processes) findings.measured("processes", Value::object({{"pid", p.pid}, {"command", p.command}, {"vram_bytes", p.vram_bytes ? Value(*p.vram_bytes) : Value()}}));
+  for (const auto& p : m.gpu_processes)
+    findings.measured("processes",
+                      Value::object({{"pid", p.pid}, {"command", p.command}, {"vram_bytes", p.vram_bytes ? Value(*p.vram_bytes) : Value()}}));
   return findings.result(fmt::format("GPU memory is free: {}", enumerate(shown)), "the capture holds no memory use of a discrete GPU");
 }
 
@@ -77,11 +81,17 @@ CheckResult memlock(const CheckContext& context) {
   const bool rdma = !context.capture.list("/sys/class/infiniband").empty();
   if (*bytes < small_memlock && (gpus > 1 || rdma)) {
     auto result = CheckResult::warn(m.container.kind.value_or("").empty() ? "memory.host-limits" : "container.confined",
-                                    fmt::format("This user may lock {} of memory: RCCL and RDMA need to register more, with {}{}", human_bytes(*bytes), count_of(gpus, "GPU"), rdma ? " and RDMA devices here" : ""), measured);
-    result.fix.push_back(m.container.kind.value_or("").empty() ? "Set \"* - memlock unlimited\" in /etc/security/limits.d/, then log in again (services: LimitMEMLOCK=infinity)" : "Start the container again with --ulimit memlock=-1");
+                                    fmt::format("This user may lock {} of memory: RCCL and RDMA need to register more, with {}{}",
+                                                human_bytes(*bytes), count_of(gpus, "GPU"), rdma ? " and RDMA devices here" : ""),
+                                    measured);
+    result.fix.push_back(m.container.kind.value_or("").empty()
+                             ? "Set \"* - memlock unlimited\" in /etc/security/limits.d/, then log in again (services: LimitMEMLOCK=infinity)"
+                             : "Start the container again with --ulimit memlock=-1");
     return result.because(evidence(m.limits.memlock));
   }
-  return CheckResult::pass(fmt::format("This user may lock {} of memory, enough for {}", human_bytes(*bytes), gpus > 1 ? "this machine" : "one GPU"), measured).because(evidence(m.limits.memlock));
+  return CheckResult::pass(fmt::format("This user may lock {} of memory, enough for {}", human_bytes(*bytes), gpus > 1 ? "this machine" : "one GPU"),
+                           measured)
+      .because(evidence(m.limits.memlock));
 }
 
 CheckResult shared_memory(const CheckContext& context) {
@@ -93,7 +103,8 @@ CheckResult shared_memory(const CheckContext& context) {
   const auto container = m.container.kind.value_or("");
   const auto measured = Value::object({{"total_bytes", total}, {"free_bytes", free}});
   const std::string cause = container.empty() ? "memory.host-limits" : "container.shared-memory-small";
-  const auto text = fmt::format("/dev/shm has {} free of {}{}", human_bytes(free), human_bytes(total), container.empty() ? std::string() : fmt::format(" in this {} container", container));
+  const auto text = fmt::format("/dev/shm has {} free of {}{}", human_bytes(free), human_bytes(total),
+                                container.empty() ? std::string() : fmt::format(" in this {} container", container));
   CheckResult result;
   if (free < least_shm)
     result = CheckResult::fail(cause, text + ": data loader workers and RCCL die with a bus error", measured);
@@ -133,9 +144,13 @@ CheckResult disk_space(const CheckContext& context) {
     if (*disk.free_bytes < least_disk && matters)
       findings.fail("runtime.disk-full", fmt::format("{} has {} left", where, human_bytes(*disk.free_bytes)), std::move(because));
     else if (disk.free_inodes && *disk.free_inodes < least_inodes && matters)
-      findings.fail("runtime.disk-full", fmt::format("{} has {} inodes left: no file can be made although {} are free", where, *disk.free_inodes, human_bytes(*disk.free_bytes)), {evidence(disk.free_inodes)});
+      findings.fail(
+          "runtime.disk-full",
+          fmt::format("{} has {} inodes left: no file can be made although {} are free", where, *disk.free_inodes, human_bytes(*disk.free_bytes)),
+          {evidence(disk.free_inodes)});
     else if (*disk.free_bytes < comfortable_disk)
-      findings.warn("runtime.disk-full", fmt::format("{} has {} left: a checkpoint may not fit", where, human_bytes(*disk.free_bytes)), std::move(because));
+      findings.warn("runtime.disk-full", fmt::format("{} has {} left: a checkpoint may not fit", where, human_bytes(*disk.free_bytes)),
+                    std::move(because));
     else
       findings.good();
   }
@@ -159,13 +174,16 @@ CheckResult paths_writable(const CheckContext& context) {
     const auto read_only = disk.options && (disk.options->starts_with("ro,") || *disk.options == "ro");
     const auto text = fmt::format("{} ({}) cannot be written{}", disk.path, disk.purpose, read_only ? ": it is mounted read-only" : "");
     if (disk.purpose == "tmp")
-      findings.fail("permission.path-not-writable", text + ", and compilers and caches need it", std::move(because), {"export TMPDIR=<a directory that you can write>"});
+      findings.fail("permission.path-not-writable", text + ", and compilers and caches need it", std::move(because),
+                    {"export TMPDIR=<a directory that you can write>"});
     else if (disk.purpose.starts_with("cache:"))
       findings.warn("permission.path-not-writable", text + ": kernels are compiled again in every run, or not at all", std::move(because));
     else
       findings.warn("permission.path-not-writable", text, std::move(because));
   }
-  return findings.result(fmt::format("{} can be written", count_of(count, "directory (temporary, cache, work)", "directories (temporary, cache, work)")), "the capture does not say which directories can be written");
+  return findings.result(
+      fmt::format("{} can be written", count_of(count, "directory (temporary, cache, work)", "directories (temporary, cache, work)")),
+      "the capture does not say which directories can be written");
 }
 
 CheckResult host_memory(const CheckContext& context) {
@@ -176,8 +194,12 @@ CheckResult host_memory(const CheckContext& context) {
   if (m.host.memory_total_bytes) measured.set("total_bytes", *m.host.memory_total_bytes);
   const auto of_total = m.host.memory_total_bytes ? fmt::format(" of {}", human_bytes(*m.host.memory_total_bytes)) : std::string();
   const auto text = fmt::format("{}{} of host memory are available", human_bytes(available), of_total);
-  if (available < least_host_memory) return CheckResult::fail("memory.host-exhausted", text + ": loading PyTorch alone needs more", measured).because(evidence(m.host.memory_available_bytes));
-  if (available < comfortable_host_memory) return CheckResult::warn("memory.host-exhausted", text + ": loader workers and checkpoints may need more", measured).because(evidence(m.host.memory_available_bytes));
+  if (available < least_host_memory)
+    return CheckResult::fail("memory.host-exhausted", text + ": loading PyTorch alone needs more", measured)
+        .because(evidence(m.host.memory_available_bytes));
+  if (available < comfortable_host_memory)
+    return CheckResult::warn("memory.host-exhausted", text + ": loader workers and checkpoints may need more", measured)
+        .because(evidence(m.host.memory_available_bytes));
   return CheckResult::pass(text, measured).because(evidence(m.host.memory_available_bytes));
 }
 
@@ -191,7 +213,11 @@ CheckResult cpu_governor(const CheckContext& context) {
   // With these drivers the hardware chooses the frequency, and "powersave" is the normal setting.
   const bool hardware_chooses = driver && (*driver == "intel_pstate" || *driver == "amd-pstate-epp");
   if (governor == "powersave" && driver && !hardware_chooses)
-    return CheckResult::warn("performance.host-bound", fmt::format("The CPU governor is \"powersave\" with {}: the CPU stays at its lowest frequency and cannot feed the GPU", *driver), measured).because(evidence(m.host.governor));
+    return CheckResult::warn(
+               "performance.host-bound",
+               fmt::format("The CPU governor is \"powersave\" with {}: the CPU stays at its lowest frequency and cannot feed the GPU", *driver),
+               measured)
+        .because(evidence(m.host.governor));
   return CheckResult::pass(fmt::format("The CPU governor is \"{}\"", governor), measured).because(evidence(m.host.governor));
 }
 
@@ -199,9 +225,15 @@ CheckResult numa_balancing(const CheckContext& context) {
   const auto& m = context.machine;
   if (!m.host.numa_balancing) return not_captured("setting of NUMA balancing");
   if (m.host.numa_nodes && *m.host.numa_nodes < 2) return not_applicable("the machine has one NUMA node");
-  const auto measured = Value::object({{"numa_balancing", *m.host.numa_balancing}, {"numa_nodes", m.host.numa_nodes ? Value(*m.host.numa_nodes) : Value()}});
+  const auto measured =
+      Value::object({{"numa_balancing", *m.host.numa_balancing}, {"numa_nodes", m.host.numa_nodes ? Value(*m.host.numa_nodes) : Value()}});
   if (*m.host.numa_balancing != 0 && m.host.numa_nodes)
-    return CheckResult::warn("performance.host-bound", fmt::format("Automatic NUMA balancing is on with {} nodes: it unmaps host memory under running copies, and throughput varies", *m.host.numa_nodes), measured).because(evidence(m.host.numa_balancing));
+    return CheckResult::warn(
+               "performance.host-bound",
+               fmt::format("Automatic NUMA balancing is on with {} nodes: it unmaps host memory under running copies, and throughput varies",
+                           *m.host.numa_nodes),
+               measured)
+        .because(evidence(m.host.numa_balancing));
   if (*m.host.numa_balancing != 0) return CheckResult::skip("NUMA balancing is on; the capture does not say how many NUMA nodes there are");
   return CheckResult::pass("Automatic NUMA balancing is off", measured).because(evidence(m.host.numa_balancing));
 }

@@ -56,18 +56,28 @@ CheckResult visible_devices(const CheckContext& context) {
   const auto* hip = variable(m, "HIP_VISIBLE_DEVICES");
   const auto* cuda = variable(m, "CUDA_VISIBLE_DEVICES");
   if (s.visible.empty()) {
-    findings.fail("runtime.visible-devices", fmt::format("{} {} every GPU: {}", assignments(s), s.names.size() == 1 ? "hides" : "together hide", problems), because,
+    findings.fail("runtime.visible-devices",
+                  fmt::format("{} {} every GPU: {}", assignments(s), s.names.size() == 1 ? "hides" : "together hide", problems), because,
                   {fmt::format("unset {}", join(s.names, " "))});
     return findings.result("", "");
   }
-  if (!s.problems.empty()) findings.warn("runtime.visible-devices", fmt::format("{}; what follows in the list is ignored, {} of {} GPUs stay visible", problems, s.visible.size(), s.all.size()), because);
+  if (!s.problems.empty())
+    findings.warn("runtime.visible-devices",
+                  fmt::format("{}; what follows in the list is ignored, {} of {} GPUs stay visible", problems, s.visible.size(), s.all.size()),
+                  because);
   if (hip != nullptr && cuda != nullptr && **hip != **cuda)
-    findings.warn("runtime.visible-devices", fmt::format("HIP_VISIBLE_DEVICES={} and CUDA_VISIBLE_DEVICES={} disagree: HIP takes the first, some frameworks the second", **hip, **cuda), {evidence(*hip), evidence(*cuda)});
+    findings.warn(
+        "runtime.visible-devices",
+        fmt::format("HIP_VISIBLE_DEVICES={} and CUDA_VISIBLE_DEVICES={} disagree: HIP takes the first, some frameworks the second", **hip, **cuda),
+        {evidence(*hip), evidence(*cuda)});
   for (const auto* name : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
     if (const auto* value = variable(m, name); value != nullptr && (*value)->empty())
-      findings.warn("runtime.visible-devices", fmt::format("{} is set to nothing: PyTorch reads that as \"no GPU\"", name), {evidence(*value)}, {fmt::format("unset {}", name)});
+      findings.warn("runtime.visible-devices", fmt::format("{} is set to nothing: PyTorch reads that as \"no GPU\"", name), {evidence(*value)},
+                    {fmt::format("unset {}", name)});
   if (const auto* ordinal = variable(m, "GPU_DEVICE_ORDINAL"); ordinal != nullptr && hip == nullptr && cuda == nullptr && s.all.size() > 1)
-    findings.warn("runtime.visible-devices", fmt::format("GPU_DEVICE_ORDINAL={} is set: some runtimes hide or renumber devices by it; use HIP_VISIBLE_DEVICES", **ordinal), {evidence(*ordinal)});
+    findings.warn("runtime.visible-devices",
+                  fmt::format("GPU_DEVICE_ORDINAL={} is set: some runtimes hide or renumber devices by it; use HIP_VISIBLE_DEVICES", **ordinal),
+                  {evidence(*ordinal)});
 
   bool renumbered = false;
   for (std::size_t i = 0; i < s.visible.size(); ++i) renumbered = renumbered || s.visible[i] != s.all[i];
@@ -79,12 +89,14 @@ CheckResult visible_devices(const CheckContext& context) {
   }
   if (s.names.empty()) {
     if (findings.clean()) findings.good();
-    return findings.result(fmt::format("No variable hides or renumbers devices: HIP sees {} in the driver's order", count_of(s.all.size(), "GPU")), "");
+    return findings.result(fmt::format("No variable hides or renumbers devices: HIP sees {} in the driver's order", count_of(s.all.size(), "GPU")),
+                           "");
   }
   std::vector<std::string> mapping;
   for (std::size_t i = 0; i < s.visible.size(); ++i) mapping.push_back(fmt::format("HIP device {} is {}", i, name_of(*s.visible[i])));
   const auto text = fmt::format("{}: {} of {} visible, {}", assignments(s), s.visible.size(), count_of(s.all.size(), "GPU"), enumerate(mapping));
-  if (findings.clean() && (hidden_discrete > 0 || renumbered) && !assigned_by_scheduler(m) && (hidden_discrete > 0 || s.visible.size() == s.all.size()))
+  if (findings.clean() && (hidden_discrete > 0 || renumbered) && !assigned_by_scheduler(m) &&
+      (hidden_discrete > 0 || s.visible.size() == s.all.size()))
     findings.warn("runtime.visible-devices", text, because);
   if (findings.clean()) findings.good();
   return findings.result(text, "");
@@ -114,12 +126,17 @@ CheckResult integrated_beside_discrete(const CheckContext& context) {
     if (!is_integrated(*s.all[i])) discrete_numbers += (discrete_numbers.empty() ? "" : ",") + std::to_string(i);
   for (std::size_t i = 0; i < gpus.size(); ++i)
     if (gpus[i] == integrated) number = i;
-  const auto measured = Value::object({{"integrated", address_of(*integrated)}, {"discrete", address_of(*discrete)}, {"integrated_hip_index", number}});
+  const auto measured =
+      Value::object({{"integrated", address_of(*integrated)}, {"discrete", address_of(*discrete)}, {"integrated_hip_index", number}});
   if (s.all.empty()) return CheckResult::skip("the compute driver's order is not known, so it is not known which GPU is first");
   const auto fix = fmt::format("export HIP_VISIBLE_DEVICES={}   (or switch the integrated GPU off in the firmware setup)", discrete_numbers);
-  auto result = number == 0 ? CheckResult::fail("runtime.integrated-gpu-selected", fmt::format("HIP device 0, the one programs take, is the integrated {} and not {}", name_of(*integrated), name_of(*discrete)), measured)
+  auto result = number == 0 ? CheckResult::fail("runtime.integrated-gpu-selected",
+                                                fmt::format("HIP device 0, the one programs take, is the integrated {} and not {}",
+                                                            name_of(*integrated), name_of(*discrete)),
+                                                measured)
                             : CheckResult::warn("runtime.integrated-gpu-selected",
-                                                fmt::format("The integrated {} is visible beside {} (as HIP device {}): programs that use all devices, or libraries without kernels for it, stumble over it",
+                                                fmt::format("The integrated {} is visible beside {} (as HIP device {}): programs that use all "
+                                                            "devices, or libraries without kernels for it, stumble over it",
                                                             name_of(*integrated), name_of(*discrete), number),
                                                 measured);
   result.fix.push_back(fix);
@@ -177,11 +194,13 @@ CheckResult environment(const CheckContext& context) {
     ++compared;
     const auto* set = variable(m, row.name);
     if (set == nullptr || to_integer<int>(**set).value_or(0) < row.from) continue;
-    findings.warn("performance.host-bound", fmt::format("{}={} is left on from debugging: it {}", row.name, **set, row.what), {evidence(*set)}, {fmt::format("unset {}", row.name)});
+    findings.warn("performance.host-bound", fmt::format("{}={} is left on from debugging: it {}", row.name, **set, row.what), {evidence(*set)},
+                  {fmt::format("unset {}", row.name)});
     findings.measured("slow", Value(std::string(row.name)));
   }
   if (const auto* sdma = variable(m, "HSA_ENABLE_SDMA"); sdma != nullptr && **sdma == "0")
-    findings.warn("performance.slow-transfer", "HSA_ENABLE_SDMA=0 is left on: copies run on the compute units instead of the copy engines", {evidence(*sdma)}, {"unset HSA_ENABLE_SDMA"});
+    findings.warn("performance.slow-transfer", "HSA_ENABLE_SDMA=0 is left on: copies run on the compute units instead of the copy engines",
+                  {evidence(*sdma)}, {"unset HSA_ENABLE_SDMA"});
   if (findings.clean()) findings.good();
   findings.set("names_compared", compared);
   return findings.result("No variable is set that nothing reads or that slows every run", "");

@@ -26,7 +26,8 @@ const facts::PythonEnv* judged_python(const CheckContext& context) {
   const auto& asked = context.inputs.python;
   if (!asked.empty())
     for (const auto& env : pythons)
-      if ((env.executable && *env.executable == asked) || env.prefix == asked || (!env.prefix.empty() && asked.starts_with(env.prefix + "/"))) return &env;
+      if ((env.executable && *env.executable == asked) || env.prefix == asked || (!env.prefix.empty() && asked.starts_with(env.prefix + "/")))
+        return &env;
   for (const auto& env : pythons)
     if (torch_version(env)) return &env;
   return pythons.empty() ? nullptr : &pythons.front();
@@ -77,7 +78,8 @@ const Gpu* chosen(std::string_view token, const std::vector<const Gpu*>& from) {
   return from[static_cast<std::size_t>(*index)];
 }
 
-std::vector<const Gpu*> apply(std::string_view name, std::string_view value, const std::vector<const Gpu*>& from, std::vector<std::string>& problems) {
+std::vector<const Gpu*> apply(std::string_view name, std::string_view value, const std::vector<const Gpu*>& from,
+                              std::vector<std::string>& problems) {
   std::vector<const Gpu*> out;
   for (const auto piece : split(value, ',')) {
     const auto token = trim(piece);
@@ -88,7 +90,8 @@ std::vector<const Gpu*> apply(std::string_view name, std::string_view value, con
       else if (token == "-1" || token.empty())
         problems.push_back(fmt::format("{}={} hides what follows", name, value.empty() ? "\"\"" : std::string(value)));
       else
-        problems.push_back(fmt::format("{} names device {}, and there {} at that point (numbers start at 0)", name, token, from.size() == 1 ? std::string("is 1 device") : fmt::format("are {} devices", from.size())));
+        problems.push_back(fmt::format("{} names device {}, and there {} at that point (numbers start at 0)", name, token,
+                                       from.size() == 1 ? std::string("is 1 device") : fmt::format("are {} devices", from.size())));
       break;
     }
     if (std::find(out.begin(), out.end(), gpu) != out.end()) {

@@ -31,9 +31,9 @@ const facts::RocmInstall* system_rocm(const Machine& machine);
 
 /// One token of a visibility variable and the GPU it chose.
 struct Selection {
-  std::vector<const Gpu*> all;       ///< GPUs with a compute node, in the runtime's order
-  std::vector<const Gpu*> visible;   ///< what the variables leave, in HIP's order
-  std::vector<std::string> problems; ///< tokens that name nothing, and what they do
+  std::vector<const Gpu*> all;                       ///< GPUs with a compute node, in the runtime's order
+  std::vector<const Gpu*> visible;                   ///< what the variables leave, in HIP's order
+  std::vector<std::string> problems;                 ///< tokens that name nothing, and what they do
   std::vector<const Known<std::string>*> variables;  ///< those in force, in the order in which they act
   std::vector<std::string> names;                    ///< their names
 };

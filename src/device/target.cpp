@@ -69,8 +69,10 @@ Advice judge_override(const CheckContext& context, std::string_view real, const 
   const auto to_family = target_row(context, to_gfx)["generic_target"].as_text();
   // gfx9-generic holds parts with different instructions, gfx11-generic both gfx110x and gfx115x: these are not one family here.
   const bool same_step = real.size() == to_gfx.size() && real.substr(0, real.size() - 1) == std::string_view(to_gfx).substr(0, to_gfx.size() - 1);
-  if (!family.empty() && family == to_family && same_step && real.starts_with("gfx1")) return {Safety::doubtful, fmt::format("both belong to {}", family)};
-  return {Safety::unsafe, family.empty() || to_family.empty() ? std::string("the two have no common family") : fmt::format("{} belongs to {}, {} to {}", real, family, to_gfx, to_family)};
+  if (!family.empty() && family == to_family && same_step && real.starts_with("gfx1"))
+    return {Safety::doubtful, fmt::format("both belong to {}", family)};
+  return {Safety::unsafe, family.empty() || to_family.empty() ? std::string("the two have no common family")
+                                                              : fmt::format("{} belongs to {}, {} to {}", real, family, to_gfx, to_family)};
 }
 
 std::string base_target(std::string_view arch) { return std::string(arch.substr(0, arch.find(':'))); }
@@ -104,14 +106,20 @@ CheckResult gfx_known(const CheckContext& context) {
   for (const auto* gpu : usable_gpus(context.machine)) {
     if (!gpu->gfx) {
       if (gpu->device_id && gpu->pci && complete(context))
-        findings.warn("device.device-id-unknown", fmt::format("{} (device id {:04x}) has no known gfx target: neither the driver nor the knowledge base of {} names one", name_of(*gpu), *gpu->device_id, context.knowledge.date()), {evidence(gpu->device_id)});
+        findings.warn("device.device-id-unknown",
+                      fmt::format("{} (device id {:04x}) has no known gfx target: neither the driver nor the knowledge base of {} names one",
+                                  name_of(*gpu), *gpu->device_id, context.knowledge.date()),
+                      {evidence(gpu->device_id)});
       else
         findings.unknown();
       continue;
     }
     findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}}));
     if (target_row(context, *gpu->gfx).is_null())
-      findings.warn("device.device-id-unknown", fmt::format("{} is {}, which the knowledge base of {} does not know: it may be newer", name_of(*gpu), *gpu->gfx, context.knowledge.date()), {evidence(gpu->gfx)});
+      findings.warn(
+          "device.device-id-unknown",
+          fmt::format("{} is {}, which the knowledge base of {} does not know: it may be newer", name_of(*gpu), *gpu->gfx, context.knowledge.date()),
+          {evidence(gpu->gfx)});
     else
       findings.good();
     if (std::find(names.begin(), names.end(), *gpu->gfx) == names.end()) names.push_back(*gpu->gfx);
@@ -122,7 +130,9 @@ CheckResult gfx_known(const CheckContext& context) {
 CheckResult rocm_supports_gfx(const CheckContext& context) {
   const auto& m = context.machine;
   const auto* rocm = system_rocm(m);
-  if (rocm == nullptr) return complete(context) ? not_applicable("no system-wide ROCm is installed; PyTorch wheels bring their own") : CheckResult::skip("the evidence names no installed ROCm");
+  if (rocm == nullptr)
+    return complete(context) ? not_applicable("no system-wide ROCm is installed; PyTorch wheels bring their own")
+                             : CheckResult::skip("the evidence names no installed ROCm");
   const auto& releases = context.knowledge.table("releases")["releases"].items();
   if (releases.empty()) return CheckResult::skip("the knowledge base holds no table of ROCm releases");
   // The exact release, else the newest of the same minor release that says what it supports.
@@ -157,10 +167,14 @@ CheckResult rocm_supports_gfx(const CheckContext& context) {
     std::string first_later;
     for (const auto& row : releases)
       for (const auto& name : row["gpu"].items())
-        if (name.as_text() == *gpu->gfx && compare_versions(row["version"].as_text(), *rocm->version) > 0 && (first_later.empty() || compare_versions(row["version"].as_text(), first_later) < 0)) first_later = std::string(row["version"].as_text());
+        if (name.as_text() == *gpu->gfx && compare_versions(row["version"].as_text(), *rocm->version) > 0 &&
+            (first_later.empty() || compare_versions(row["version"].as_text(), first_later) < 0))
+          first_later = std::string(row["version"].as_text());
     findings.warn("version.gpu-dropped",
-                  first_later.empty() ? fmt::format("ROCm {} does not list {} ({}) as supported; it may work, its libraries may lack kernels for it", *rocm->version, *gpu->gfx, name_of(*gpu))
-                                      : fmt::format("ROCm {} does not list {} ({}) yet; ROCm {} does", *rocm->version, *gpu->gfx, name_of(*gpu), first_later),
+                  first_later.empty()
+                      ? fmt::format("ROCm {} does not list {} ({}) as supported; it may work, its libraries may lack kernels for it", *rocm->version,
+                                    *gpu->gfx, name_of(*gpu))
+                      : fmt::format("ROCm {} does not list {} ({}) yet; ROCm {} does", *rocm->version, *gpu->gfx, name_of(*gpu), first_later),
                   {evidence(gpu->gfx), evidence(rocm->version)});
   }
   return findings.result(fmt::format("ROCm {} supports this GPU", *rocm->version), "the evidence names no gfx target");
@@ -189,9 +203,12 @@ CheckResult gfx_override(const CheckContext& context) {
       const auto& known = target_row(context, *gpu->gfx)["override"];
       const auto to = parse_version(known["to"].as_text());
       if (to && judge_override(context, *gpu->gfx, *to).safety == Safety::safe && covered_by(context, to->gfx(), env->torch_arch_list)) {
-        findings.fail("runtime.override-missing",
-                      fmt::format("PyTorch {} has no kernels for {} ({}); it runs with those for {} when HSA_OVERRIDE_GFX_VERSION={} is set, and it is not set", torch_version(*env).value_or(""), *gpu->gfx, name_of(*gpu), to->gfx(), known["to"].as_text()),
-                      {evidence(gpu->gfx), evidence(env->torch_arch_origin)}, {fmt::format("export HSA_OVERRIDE_GFX_VERSION={}   (before Python starts)", known["to"].as_text())});
+        findings.fail(
+            "runtime.override-missing",
+            fmt::format("PyTorch {} has no kernels for {} ({}); it runs with those for {} when HSA_OVERRIDE_GFX_VERSION={} is set, and it is not set",
+                        torch_version(*env).value_or(""), *gpu->gfx, name_of(*gpu), to->gfx(), known["to"].as_text()),
+            {evidence(gpu->gfx), evidence(env->torch_arch_origin)},
+            {fmt::format("export HSA_OVERRIDE_GFX_VERSION={}   (before Python starts)", known["to"].as_text())});
         findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"needed", known["to"]}}));
       } else {
         findings.good();
@@ -205,7 +222,10 @@ CheckResult gfx_override(const CheckContext& context) {
     if (gpu->gfx) entry.set("gfx", *gpu->gfx);
     findings.measured("gpus", std::move(entry));
     if (!version) {
-      findings.fail("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} is no version (three numbers, as 10.3.0): the runtime refuses it and finds no GPU", value), {evidence(*set)}, {"unset HSA_OVERRIDE_GFX_VERSION"});
+      findings.fail(
+          "runtime.override-harmful",
+          fmt::format("HSA_OVERRIDE_GFX_VERSION={} is no version (three numbers, as 10.3.0): the runtime refuses it and finds no GPU", value),
+          {evidence(*set)}, {"unset HSA_OVERRIDE_GFX_VERSION"});
       continue;
     }
     if (!gpu->gfx) {
@@ -214,24 +234,40 @@ CheckResult gfx_override(const CheckContext& context) {
     }
     const std::vector<Evidence> because{evidence(*set), evidence(gpu->gfx)};
     if (version->gfx() == *gpu->gfx) {
-      findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} names what {} is anyway: it changes nothing here, and harms any other GPU", value, name_of(*gpu)), because, {"unset HSA_OVERRIDE_GFX_VERSION"});
+      findings.warn(
+          "runtime.override-harmful",
+          fmt::format("HSA_OVERRIDE_GFX_VERSION={} names what {} is anyway: it changes nothing here, and harms any other GPU", value, name_of(*gpu)),
+          because, {"unset HSA_OVERRIDE_GFX_VERSION"});
       continue;
     }
     const auto advice = judge_override(context, *gpu->gfx, *version);
     const bool native = list_known && covered_by(context, *gpu->gfx, env->torch_arch_list);
     if (advice.safety == Safety::unsafe)
-      findings.fail("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} makes the runtime load code for {} on {}, which is {}: wrong results, illegal instructions or hangs ({})", value, version->gfx(), name_of(*gpu), *gpu->gfx, advice.why), because,
-                    {"unset HSA_OVERRIDE_GFX_VERSION"});
+      findings.fail(
+          "runtime.override-harmful",
+          fmt::format(
+              "HSA_OVERRIDE_GFX_VERSION={} makes the runtime load code for {} on {}, which is {}: wrong results, illegal instructions or hangs ({})",
+              value, version->gfx(), name_of(*gpu), *gpu->gfx, advice.why),
+          because, {"unset HSA_OVERRIDE_GFX_VERSION"});
     else if (native)
-      findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} is not needed: PyTorch {} has kernels for {} itself", value, torch_version(*env).value_or(""), *gpu->gfx), because, {"unset HSA_OVERRIDE_GFX_VERSION"});
+      findings.warn("runtime.override-harmful",
+                    fmt::format("HSA_OVERRIDE_GFX_VERSION={} is not needed: PyTorch {} has kernels for {} itself", value,
+                                torch_version(*env).value_or(""), *gpu->gfx),
+                    because, {"unset HSA_OVERRIDE_GFX_VERSION"});
     else if (advice.safety == Safety::doubtful)
-      findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION={} runs code for {} on {}: {}", value, version->gfx(), *gpu->gfx, advice.why), because);
+      findings.warn("runtime.override-harmful",
+                    fmt::format("HSA_OVERRIDE_GFX_VERSION={} runs code for {} on {}: {}", value, version->gfx(), *gpu->gfx, advice.why), because);
     else
       findings.good();
   }
   if (any_set && different.size() > 1 && variable(m, "HSA_OVERRIDE_GFX_VERSION") != nullptr)
-    findings.warn("runtime.override-harmful", fmt::format("HSA_OVERRIDE_GFX_VERSION holds for all GPUs, and they differ ({}): use HSA_OVERRIDE_GFX_VERSION_<node>", enumerate(different)), {evidence(*variable(m, "HSA_OVERRIDE_GFX_VERSION"))});
-  return findings.result(any_set ? "HSA_OVERRIDE_GFX_VERSION is set to a target whose code this GPU runs" : "HSA_OVERRIDE_GFX_VERSION is not set, and nothing shows that it is needed", "the capture holds no environment variables");
+    findings.warn(
+        "runtime.override-harmful",
+        fmt::format("HSA_OVERRIDE_GFX_VERSION holds for all GPUs, and they differ ({}): use HSA_OVERRIDE_GFX_VERSION_<node>", enumerate(different)),
+        {evidence(*variable(m, "HSA_OVERRIDE_GFX_VERSION"))});
+  return findings.result(any_set ? "HSA_OVERRIDE_GFX_VERSION is set to a target whose code this GPU runs"
+                                 : "HSA_OVERRIDE_GFX_VERSION is not set, and nothing shows that it is needed",
+                         "the capture holds no environment variables");
 }
 
 CheckResult torch_covers_gpu(const CheckContext& context) {
@@ -240,7 +276,8 @@ CheckResult torch_covers_gpu(const CheckContext& context) {
   if (env == nullptr) return not_captured("Python environment");
   const auto version = torch_version(*env);
   if (!version) return CheckResult::skip(fmt::format("{} has no PyTorch", env->prefix.empty() ? "the Python environment" : env->prefix));
-  if (env->torch_arch_list.empty()) return CheckResult::skip(fmt::format("the capture does not say which targets PyTorch {} was built for", *version));
+  if (env->torch_arch_list.empty())
+    return CheckResult::skip(fmt::format("the capture does not say which targets PyTorch {} was built for", *version));
   Findings findings;
   findings.set("torch", *version);
   findings.set("arch_list", Value::list_of(env->torch_arch_list));
@@ -254,16 +291,20 @@ CheckResult torch_covers_gpu(const CheckContext& context) {
     if (const auto* set = override_for(m, *gpu))
       if (const auto v = parse_version(**set)) effective = v->gfx();
     const auto by = covered_by(context, effective, env->torch_arch_list);
-    findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"runs_as", effective}, {"served_by", by ? Value(*by) : Value()}}));
+    findings.measured(
+        "gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"runs_as", effective}, {"served_by", by ? Value(*by) : Value()}}));
     if (by) {
       findings.good();
       served.push_back(*by);
       continue;
     }
     findings.fail("library-coverage.torch-lacks-target",
-                  fmt::format("PyTorch {} has no kernels for {} ({}): it was built for {}", *version, effective, name_of(*gpu), join(env->torch_arch_list, ", ")), {evidence(gpu->gfx), evidence(env->torch_arch_origin)});
+                  fmt::format("PyTorch {} has no kernels for {} ({}): it was built for {}", *version, effective, name_of(*gpu),
+                              join(env->torch_arch_list, ", ")),
+                  {evidence(gpu->gfx), evidence(env->torch_arch_origin)});
   }
-  auto result = findings.result(fmt::format("PyTorch {} has kernels for this GPU ({})", *version, enumerate(served)), "the evidence names no gfx target");
+  auto result =
+      findings.result(fmt::format("PyTorch {} has kernels for this GPU ({})", *version, enumerate(served)), "the evidence names no gfx target");
   // One GPU that it serves is enough to work with.
   if (result.status == Status::fail && !served.empty()) result.status = Status::warn;
   return result;

@@ -18,10 +18,12 @@ const facts::RocmInstall* install_of(const CheckContext& context, std::string_vi
   const facts::RocmInstall* best = nullptr;
   std::string resolved(directory);
   if (directory == "/opt/rocm" || directory.starts_with("/opt/rocm/"))
-    if (const auto target = context.capture.link("/opt/rocm"); target && target->starts_with("/")) resolved = std::string(*target) + std::string(directory.substr(9));
+    if (const auto target = context.capture.link("/opt/rocm"); target && target->starts_with("/"))
+      resolved = std::string(*target) + std::string(directory.substr(9));
   for (const auto& install : context.machine.rocm)
     for (const auto& path : {std::string(directory), resolved})
-      if ((path == install.root || path.starts_with(install.root + "/")) && (best == nullptr || best->root.size() < install.root.size())) best = &install;
+      if ((path == install.root || path.starts_with(install.root + "/")) && (best == nullptr || best->root.size() < install.root.size()))
+        best = &install;
   return best;
 }
 
@@ -49,7 +51,10 @@ CheckResult one_rocm(const CheckContext& context) {
   const auto& m = context.machine;
   if (m.rocm.empty() && m.pythons.empty()) return not_captured("ROCm installation and no Python environment");
   Findings findings;
-  for (const auto& install : m.rocm) findings.measured("installed", Value::object({{"root", install.root}, {"kind", install.kind}, {"version", install.version ? Value(*install.version) : Value()}}));
+  for (const auto& install : m.rocm)
+    findings.measured(
+        "installed",
+        Value::object({{"root", install.root}, {"kind", install.kind}, {"version", install.version ? Value(*install.version) : Value()}}));
   std::vector<const facts::RocmInstall*> on_path;
   const auto* path = variable(m, "LD_LIBRARY_PATH");
   const auto* preload = variable(m, "LD_PRELOAD");
@@ -72,18 +77,22 @@ CheckResult one_rocm(const CheckContext& context) {
       other = install;
   }
   if (other != nullptr) {
-    const auto text = fmt::format("The loader path holds two ROCm versions: {} ({}) and {} ({})", first->root, *first->version, other->root, *other->version);
+    const auto text =
+        fmt::format("The loader path holds two ROCm versions: {} ({}) and {} ({})", first->root, *first->version, other->root, *other->version);
     if (major_of(*first->version) != major_of(*other->version))
-      findings.fail("runtime.library-shadowed", text + ": libraries of one load those of the other", {where}, {"Keep one of them in LD_LIBRARY_PATH"});
+      findings.fail("runtime.library-shadowed", text + ": libraries of one load those of the other", {where},
+                    {"Keep one of them in LD_LIBRARY_PATH"});
     else
       findings.warn("runtime.library-shadowed", text, {where}, {"Keep one of them in LD_LIBRARY_PATH"});
   }
   const auto* env = judged_python(context);
   if (env != nullptr && brings_rocm(*env) && first != nullptr && !first->root.starts_with(env->prefix.empty() ? "?" : env->prefix)) {
     const auto hip = env->torch_hip.value_or("");
-    const auto text = fmt::format("PyTorch {} brings its own ROCm {}, and the loader path puts {} ({}) before it", torch_version(*env).value_or(""), hip.empty() ? "" : major_minor(hip), first->root, *first->version);
+    const auto text = fmt::format("PyTorch {} brings its own ROCm {}, and the loader path puts {} ({}) before it", torch_version(*env).value_or(""),
+                                  hip.empty() ? "" : major_minor(hip), first->root, *first->version);
     if (!hip.empty() && major_of(hip) != major_of(*first->version))
-      findings.fail("runtime.library-shadowed", text + ": the versions differ in their interfaces", {where}, {"unset LD_LIBRARY_PATH   (the wheel needs none)"});
+      findings.fail("runtime.library-shadowed", text + ": the versions differ in their interfaces", {where},
+                    {"unset LD_LIBRARY_PATH   (the wheel needs none)"});
     else
       findings.warn("runtime.library-shadowed", text, {where}, {"unset LD_LIBRARY_PATH   (the wheel needs none)"});
   }
@@ -94,8 +103,11 @@ CheckResult one_rocm(const CheckContext& context) {
     if (install.kind == "distribution" && install.version) distribution = &install;
   }
   if (vendor != nullptr && distribution != nullptr && major_minor(*vendor->version) != major_minor(*distribution->version))
-    findings.warn("runtime.library-shadowed", fmt::format("AMD's ROCm {} ({}) and the distribution's ROCm {} ({}) are both installed: which one a program loads depends on its loader path", *vendor->version, vendor->root, *distribution->version, distribution->root),
-                  {evidence(vendor->version), evidence(distribution->version)});
+    findings.warn(
+        "runtime.library-shadowed",
+        fmt::format("AMD's ROCm {} ({}) and the distribution's ROCm {} ({}) are both installed: which one a program loads depends on its loader path",
+                    *vendor->version, vendor->root, *distribution->version, distribution->root),
+        {evidence(vendor->version), evidence(distribution->version)});
   if (findings.clean()) findings.good();
   std::vector<std::string> versions;
   for (const auto& install : m.rocm)
@@ -104,8 +116,9 @@ CheckResult one_rocm(const CheckContext& context) {
       if (std::find(versions.begin(), versions.end(), text) == versions.end()) versions.push_back(std::move(text));
     }
   return findings.result(versions.empty() ? std::string("No ROCm is on the loader path but PyTorch's own")
-                         : versions.size() == 1 ? fmt::format("One ROCm is installed: {}", versions.front())
-                                                : fmt::format("{} ROCm installations, one at a time on the loader path: {}", versions.size(), enumerate(versions)),
+                         : versions.size() == 1
+                             ? fmt::format("One ROCm is installed: {}", versions.front())
+                             : fmt::format("{} ROCm installations, one at a time on the loader path: {}", versions.size(), enumerate(versions)),
                          "");
 }
 
@@ -128,10 +141,16 @@ CheckResult torch_build(const CheckContext& context) {
   const auto hip = env->torch_hip.value_or("");
   const auto cuda = env->torch_cuda.value_or("");
   const auto local = version->find('+') == std::string::npos ? std::string() : version->substr(version->find('+') + 1);
-  if (!hip.empty() || local.starts_with("rocm")) return done(CheckResult::pass(fmt::format("PyTorch {} is a ROCm build{}", *version, hip.empty() ? std::string() : fmt::format(" (HIP {})", hip)), measured));
+  if (!hip.empty() || local.starts_with("rocm"))
+    return done(CheckResult::pass(fmt::format("PyTorch {} is a ROCm build{}", *version, hip.empty() ? std::string() : fmt::format(" (HIP {})", hip)),
+                                  measured));
   if (!cuda.empty() || local.starts_with("cu"))
-    return done(CheckResult::fail("version.cuda-build-on-amd", fmt::format("PyTorch {} in {} is built for CUDA{}: it cannot use an AMD GPU", *version, where, cuda.empty() ? std::string() : " " + cuda), measured));
-  if (local == "cpu" || (env->torch_hip && env->torch_cuda)) return done(CheckResult::fail("version.cpu-build", fmt::format("PyTorch {} in {} is built for the CPU only", *version, where), measured));
+    return done(CheckResult::fail(
+        "version.cuda-build-on-amd",
+        fmt::format("PyTorch {} in {} is built for CUDA{}: it cannot use an AMD GPU", *version, where, cuda.empty() ? std::string() : " " + cuda),
+        measured));
+  if (local == "cpu" || (env->torch_hip && env->torch_cuda))
+    return done(CheckResult::fail("version.cpu-build", fmt::format("PyTorch {} in {} is built for the CPU only", *version, where), measured));
   return CheckResult::skip(fmt::format("the evidence does not say for what PyTorch {} was built (its torch/version.py is not in it)", *version));
 }
 
@@ -145,15 +164,18 @@ CheckResult torch_matches_rocm(const CheckContext& context) {
   if (const auto plus = version->find("+rocm"); built.empty() && plus != std::string::npos) built = version->substr(plus + 5);
   if (built.empty()) return CheckResult::skip(fmt::format("the evidence does not say for which ROCm PyTorch {} was built", *version));
   auto measured = Value::object({{"torch", *version}, {"built_for", built}});
-  if (brings_rocm(*env)) return CheckResult::pass(fmt::format("PyTorch {} brings the ROCm {} that it was built for", *version, major_minor(built)), measured);
+  if (brings_rocm(*env))
+    return CheckResult::pass(fmt::format("PyTorch {} brings the ROCm {} that it was built for", *version, major_minor(built)), measured);
   const auto* rocm = system_rocm(m);
   if (env->bundled_libraries.empty() && !complete(context)) return CheckResult::skip("the evidence does not say whether PyTorch brings its own ROCm");
   if (rocm == nullptr) {
     if (!complete(context)) return CheckResult::skip("the evidence names no installed ROCm");
-    return CheckResult::fail("runtime.library-missing", fmt::format("PyTorch {} needs a ROCm {} of the system, and none is installed", *version, major_minor(built)), measured);
+    return CheckResult::fail("runtime.library-missing",
+                             fmt::format("PyTorch {} needs a ROCm {} of the system, and none is installed", *version, major_minor(built)), measured);
   }
   measured.set("rocm", *rocm->version);
-  const auto text = fmt::format("PyTorch {} was built for ROCm {}; the system has ROCm {} ({})", *version, major_minor(built), *rocm->version, rocm->root);
+  const auto text =
+      fmt::format("PyTorch {} was built for ROCm {}; the system has ROCm {} ({})", *version, major_minor(built), *rocm->version, rocm->root);
   CheckResult result;
   if (major_of(built) != major_of(*rocm->version))
     result = CheckResult::fail("version.torch-rocm-mismatch", text + ": the library names differ between major versions", measured);
@@ -181,30 +203,44 @@ CheckResult kfd_interface(const CheckContext& context) {
   if (user.empty()) return CheckResult::skip("no ROCm user space is known to compare the driver with");
   const auto package = m.packages.find("amdgpu-dkms");
   if (package == m.packages.end() || !package->second) {
-    if (m.driver.amdgpu_version && m.driver.amdgpu_version->empty()) return not_applicable("the kernel's own driver runs; AMD states no compatibility range for it");
+    if (m.driver.amdgpu_version && m.driver.amdgpu_version->empty())
+      return not_applicable("the kernel's own driver runs; AMD states no compatibility range for it");
     return not_captured("version of the amdgpu-dkms package");
   }
   const auto release = release_of_package(*package->second);
-  if (release.rocm.empty() && release.driver.empty()) return CheckResult::skip(fmt::format("the version {} of amdgpu-dkms does not name its release", *package->second));
+  if (release.rocm.empty() && release.driver.empty())
+    return CheckResult::skip(fmt::format("the version {} of amdgpu-dkms does not name its release", *package->second));
   const auto& compat = context.knowledge.table("releases")["kmd_user_compat"];
   const auto user_release = major_minor(user);
   auto measured = Value::object({{"user_space", user}, {"driver_package", *package->second}});
   if (release.rocm.empty()) {
     // Since ROCm 7.0 the driver has its own numbers, and a driver serves user space of about a year around it.
     measured.set("driver_release", release.driver);
-    if (major_of(user) >= 7 || user_release == "6.4") return CheckResult::pass(fmt::format("Driver {} and ROCm {} are of the same age", release.driver, user_release), measured).because(evidence(package->second)).because(user_at);
-    return CheckResult::warn("driver.user-kernel-mismatch", fmt::format("Driver {} is newer than ROCm {} by more than the tested range", release.driver, user_release), measured).because(evidence(package->second)).because(user_at);
+    if (major_of(user) >= 7 || user_release == "6.4")
+      return CheckResult::pass(fmt::format("Driver {} and ROCm {} are of the same age", release.driver, user_release), measured)
+          .because(evidence(package->second))
+          .because(user_at);
+    return CheckResult::warn("driver.user-kernel-mismatch",
+                             fmt::format("Driver {} is newer than ROCm {} by more than the tested range", release.driver, user_release), measured)
+        .because(evidence(package->second))
+        .because(user_at);
   }
   measured.set("driver_release", release.rocm);
   const auto& row = compat[fmt::format("{}.x", major_minor(release.rocm))];
-  if (row.items().empty()) return CheckResult::skip(fmt::format("the knowledge base holds no compatibility range for the driver of ROCm {}", release.rocm));
+  if (row.items().empty())
+    return CheckResult::skip(fmt::format("the knowledge base holds no compatibility range for the driver of ROCm {}", release.rocm));
   bool tested = false;
   for (const auto& v : row.items()) tested = tested || v.as_text() == user_release;
-  if (tested) return CheckResult::pass(fmt::format("The driver of ROCm {} is tested with the user space of ROCm {}", release.rocm, user_release), measured).because(evidence(package->second)).because(user_at);
+  if (tested)
+    return CheckResult::pass(fmt::format("The driver of ROCm {} is tested with the user space of ROCm {}", release.rocm, user_release), measured)
+        .because(evidence(package->second))
+        .because(user_at);
   std::vector<std::string> range;
   for (const auto& v : row.items()) range.emplace_back(v.as_text());
-  const auto text = fmt::format("The driver is that of ROCm {}, the user space that of ROCm {}: AMD tests this driver with {}", release.rocm, user_release, enumerate(range));
-  auto result = major_of(user) - major_of(release.rocm) > 1 ? CheckResult::fail("driver.user-kernel-mismatch", text, measured) : CheckResult::warn("driver.user-kernel-mismatch", text, measured);
+  const auto text = fmt::format("The driver is that of ROCm {}, the user space that of ROCm {}: AMD tests this driver with {}", release.rocm,
+                                user_release, enumerate(range));
+  auto result = major_of(user) - major_of(release.rocm) > 1 ? CheckResult::fail("driver.user-kernel-mismatch", text, measured)
+                                                            : CheckResult::warn("driver.user-kernel-mismatch", text, measured);
   return result.because(evidence(package->second)).because(user_at);
 }
 

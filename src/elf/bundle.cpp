@@ -89,7 +89,8 @@ Result<Bundle> read_bundle(Bytes bytes, std::uint64_t total_size) {
     if (!id) return fail(fmt::format("an offload bundle cut short in the id of entry {} of {}", i, *count));
     const auto end = add(*offset, *size);
     if (!end || *end > total_size)
-      return fail(fmt::format("entry {} (\"{}\") of an offload bundle lies outside its {} bytes: offset {}, size {}", i, id->view(), total_size, *offset, *size));
+      return fail(fmt::format("entry {} (\"{}\") of an offload bundle lies outside its {} bytes: offset {}, size {}", i, id->view(), total_size,
+                              *offset, *size));
     BundleEntry entry{.id = std::string(id->view()), .kind = {}, .target = {}, .offset = *offset, .size = *size};
     const auto hyphen = id->view().find('-');
     entry.kind = std::string(id->view().substr(0, hyphen));
@@ -181,8 +182,13 @@ Result<OffloadBinary> read_offload_binary(Bytes bytes) {
   if (!entries) return fail("an offload binary whose entry table lies outside it");
   for (std::uint64_t i = 0; i < count; ++i) {
     const Bytes row = *entries->sub(i * entry_size, entry_size);
-    OffloadImage image{.image_kind = *row.number<std::uint16_t>(0), .offload_kind = *row.number<std::uint16_t>(2), .triple = {}, .arch = {}, .target = {},
-                       .offset = *row.number<std::uint64_t>(24), .size = *row.number<std::uint64_t>(32)};
+    OffloadImage image{.image_kind = *row.number<std::uint16_t>(0),
+                       .offload_kind = *row.number<std::uint16_t>(2),
+                       .triple = {},
+                       .arch = {},
+                       .target = {},
+                       .offset = *row.number<std::uint64_t>(24),
+                       .size = *row.number<std::uint64_t>(32)};
     if (!whole->sub(image.offset, image.size)) return fail(fmt::format("image {} of an offload binary lies outside it", i));
     const auto strings_at = *row.number<std::uint64_t>(8), strings = *row.number<std::uint64_t>(16);
     const auto table = strings <= string_limit ? whole->table(strings_at, strings, string_entry_size) : std::nullopt;

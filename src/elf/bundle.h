@@ -21,9 +21,9 @@ inline constexpr std::uint64_t bundle_entry_limit = 4096;
 inline constexpr std::uint64_t decompressed_limit_bytes = std::uint64_t{2} << 30;
 
 struct BundleEntry {
-  std::string id;       ///< as it stands: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", "host-x86_64-unknown-linux-gnu-"
-  std::string kind;     ///< "hipv4", "hip", "openmp", "host"
-  std::optional<TargetId> target;  ///< nothing for the host and for ids that name no AMD processor
+  std::string id;                      ///< as it stands: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", "host-x86_64-unknown-linux-gnu-"
+  std::string kind;                    ///< "hipv4", "hip", "openmp", "host"
+  std::optional<TargetId> target;      ///< nothing for the host and for ids that name no AMD processor
   std::uint64_t offset = 0, size = 0;  ///< from the start of the (decompressed) bundle
 };
 
@@ -41,8 +41,8 @@ inline Result<Bundle> read_bundle(Bytes bytes) { return read_bundle(bytes, bytes
 
 /// The header of a compressed bundle, "CCOB" (same document, "Compressed Offload Bundle Format").
 struct CompressedHeader {
-  int version = 0;             ///< 1, 2 or 3
-  int method = 0;              ///< 0 zlib, 1 zstd
+  int version = 0;  ///< 1, 2 or 3
+  int method = 0;   ///< 0 zlib, 1 zstd
   std::uint64_t header_size = 0;
   std::optional<std::uint64_t> file_size;  ///< header included; version 1 does not say
   std::uint64_t uncompressed_size = 0;

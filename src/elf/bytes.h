@@ -34,7 +34,7 @@ class Bytes {
   constexpr Bytes() = default;
   constexpr Bytes(std::string_view data) : data_(data) {}  // NOLINT: a view is its bytes
   Bytes(const std::string& data) : data_(data) {}          // NOLINT
-  Bytes(const char*) = delete;  // would end at the first NUL
+  Bytes(const char*) = delete;                             // would end at the first NUL
 
   [[nodiscard]] constexpr std::uint64_t size() const { return data_.size(); }
   [[nodiscard]] constexpr bool empty() const { return data_.empty(); }

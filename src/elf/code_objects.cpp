@@ -25,26 +25,46 @@ class Lister {
   explicit Lister(std::string_view bytes) : bytes_(bytes) {}
 
   Listing run() {
-    if (bytes_.starts_with(elf_magic)) elf();
-    else if (bytes_.starts_with(bundle_magic)) { out_.kind = "bundle"; bundles(0, bytes_.size(), 0); }
-    else if (bytes_.starts_with(compressed_magic)) { out_.kind = "compressed bundle"; bundles(0, bytes_.size(), 0); }
-    else if (bytes_.starts_with(offload_binary_magic)) { out_.kind = "offload binary"; offload_binaries(0, bytes_.size()); }
-    else if (bytes_.starts_with(archive_magic)) { out_.kind = "archive"; archive(); }
-    else if (bytes_.starts_with(kpack_magic)) { out_.kind = "kpack"; kpack(); }
-    else text_bundle();
+    if (bytes_.starts_with(elf_magic))
+      elf();
+    else if (bytes_.starts_with(bundle_magic)) {
+      out_.kind = "bundle";
+      bundles(0, bytes_.size(), 0);
+    } else if (bytes_.starts_with(compressed_magic)) {
+      out_.kind = "compressed bundle";
+      bundles(0, bytes_.size(), 0);
+    } else if (bytes_.starts_with(offload_binary_magic)) {
+      out_.kind = "offload binary";
+      offload_binaries(0, bytes_.size());
+    } else if (bytes_.starts_with(archive_magic)) {
+      out_.kind = "archive";
+      archive();
+    } else if (bytes_.starts_with(kpack_magic)) {
+      out_.kind = "kpack";
+      kpack();
+    } else
+      text_bundle();
     if (dropped_ != 0) out_.problems.push_back(fmt::format("and {} more problems", dropped_));
     return std::move(out_);
   }
 
  private:
   void problem(std::string text) {
-    if (out_.problems.size() < problem_limit) out_.problems.push_back(std::move(text));
-    else ++dropped_;
+    if (out_.problems.size() < problem_limit)
+      out_.problems.push_back(std::move(text));
+    else
+      ++dropped_;
   }
 
-  void add(TargetId target, std::string id, std::string_view container, std::uint64_t container_offset, std::uint64_t offset, std::uint64_t size, bool compressed) {
-    CodeObject object{.target = std::move(target), .id = std::move(id), .container = std::string(container), .container_offset = container_offset,
-                      .offset = offset, .size = size, .code_object_version = 0};
+  void add(TargetId target, std::string id, std::string_view container, std::uint64_t container_offset, std::uint64_t offset, std::uint64_t size,
+           bool compressed) {
+    CodeObject object{.target = std::move(target),
+                      .id = std::move(id),
+                      .container = std::string(container),
+                      .container_offset = container_offset,
+                      .offset = offset,
+                      .size = size,
+                      .code_object_version = 0};
     if (!compressed) check_header(object);
     out_.objects.push_back(std::move(object));
   }
@@ -56,14 +76,19 @@ class Lister {
     const auto head = code->sub(0, std::min<std::uint64_t>(code->size(), 64));
     // Only the header: a copy of it with no tables cannot lead anywhere else.
     if (head->size() < 64) return problem(fmt::format("the code object at {:#x} is cut short: {} bytes", object.offset, code->size()));
-    const Header header{.os_abi = *head->number<std::uint8_t>(7), .abi_version = *head->number<std::uint8_t>(8), .type = *head->number<std::uint16_t>(16),
-                        .machine = *head->number<std::uint16_t>(18), .flags = *head->number<std::uint32_t>(48), .entry = 0};
+    const Header header{.os_abi = *head->number<std::uint8_t>(7),
+                        .abi_version = *head->number<std::uint8_t>(8),
+                        .type = *head->number<std::uint16_t>(16),
+                        .machine = *head->number<std::uint16_t>(18),
+                        .flags = *head->number<std::uint32_t>(48),
+                        .entry = 0};
     const auto read = read_code_object_header(header);
     if (!read) return;
     object.code_object_version = read->code_object_version;
     object.target.generic_version = read->target.generic_version;
     if (!object.id.empty() && read->known_processor && read->code_object_version > 2 && read->target.processor != object.target.processor)
-      problem(fmt::format("the bundle calls the code object at {:#x} {}, its own header says {}", object.offset, object.target.processor, read->target.processor));
+      problem(fmt::format("the bundle calls the code object at {:#x} {}, its own header says {}", object.offset, object.target.processor,
+                          read->target.processor));
   }
 
   void elf() {
@@ -83,15 +108,25 @@ class Lister {
       }
       for (const auto& segment : file.segments())
         if (!file.content(segment)) problem(fmt::format("a segment lies outside the file: offset {}, size {}", segment.offset, segment.file_size));
-      out_.objects.push_back({.target = code->target, .id = {}, .container = "code object", .container_offset = 0, .offset = 0, .size = bytes_.size(),
+      out_.objects.push_back({.target = code->target,
+                              .id = {},
+                              .container = "code object",
+                              .container_offset = 0,
+                              .offset = 0,
+                              .size = bytes_.size(),
                               .code_object_version = code->code_object_version});
       if (!code->known_processor) problem(fmt::format("{}: newer than this program", code->target.processor));
       return;
     }
     switch (file.header().type) {
-      case type_relocatable: out_.kind = "ELF object"; break;
-      case type_core: out_.kind = "core file"; return;
-      default: out_.kind = file.interpreter().empty() ? "ELF library" : "ELF program";
+      case type_relocatable:
+        out_.kind = "ELF object";
+        break;
+      case type_core:
+        out_.kind = "core file";
+        return;
+      default:
+        out_.kind = file.interpreter().empty() ? "ELF library" : "ELF program";
     }
     std::uint64_t wrappers = 0;
     if (const Section* section = file.section(".hipFatBinSegment")) wrappers = section->size / wrapper_size;
@@ -104,10 +139,14 @@ class Lister {
         problem(fmt::format("section {} lies outside the file: offset {}, size {}", section.name, section.offset, section.size));
         continue;
       }
-      if (section.name == ".hip_fatbin") bundles(section.offset, section.size, wrappers);
-      else if (section.name == ".llvm.offloading") offload_binaries(section.offset, section.size);
-      else if (section.name == ".rocm_kpack_ref") kpack_reference(*content);
-      else object_bundle(section);
+      if (section.name == ".hip_fatbin")
+        bundles(section.offset, section.size, wrappers);
+      else if (section.name == ".llvm.offloading")
+        offload_binaries(section.offset, section.size);
+      else if (section.name == ".rocm_kpack_ref")
+        kpack_reference(*content);
+      else
+        object_bundle(section);
     }
   }
 
@@ -116,7 +155,8 @@ class Lister {
     std::string_view id = section.name.substr(bundle_magic.size());
     const auto hyphen = id.find('-');
     if (hyphen == std::string_view::npos || id.starts_with("host-")) return;
-    if (auto target = parse_target_id(id.substr(hyphen + 1))) add(*target, std::string(id), "object bundle", section.offset, section.offset, section.size, false);
+    if (auto target = parse_target_id(id.substr(hyphen + 1)))
+      add(*target, std::string(id), "object bundle", section.offset, section.offset, section.size, false);
   }
 
   void kpack_reference(Bytes content) {
@@ -131,7 +171,8 @@ class Lister {
     if (!toc) return problem(toc.error().what);
     for (auto& row : *toc)
       if (auto target = parse_target_id(row.arch)) {
-        CodeObject object{.target = *target, .id = row.binary, .container = "kpack", .container_offset = 0, .offset = 0, .size = 0, .code_object_version = 0};
+        CodeObject object{
+            .target = *target, .id = row.binary, .container = "kpack", .container_offset = 0, .offset = 0, .size = 0, .code_object_version = 0};
         out_.objects.push_back(std::move(object));
       }
   }
@@ -214,7 +255,8 @@ class Lister {
         whole = *part;
         size = *header->file_size;
       } else {
-        problem(fmt::format("at {:#x}: a compressed offload bundle says it has {} bytes, {} are there", file_offset, *header->file_size, rest.size()));
+        problem(
+            fmt::format("at {:#x}: a compressed offload bundle says it has {} bytes, {} are there", file_offset, *header->file_size, rest.size()));
       }
     }
     const auto bundle = read_compressed_bundle(whole, *header);
@@ -237,8 +279,10 @@ class Lister {
       if (!binary) return problem(fmt::format("at {:#x}: {}", start + at, binary.error().what));
       ++out_.bundles;
       for (const auto& image : binary->images) {
-        if (image.target) add(*image.target, image.triple + "-" + image.arch, "offload binary", start + at, start + at + image.offset, image.size, false);
-        else if (image.image_kind == 4) one_bundle(*rest.sub(image.offset, image.size), start + at + image.offset);
+        if (image.target)
+          add(*image.target, image.triple + "-" + image.arch, "offload binary", start + at, start + at + image.offset, image.size, false);
+        else if (image.image_kind == 4)
+          one_bundle(*rest.sub(image.offset, image.size), start + at + image.offset);
       }
       const auto next = align_up(at + std::max<std::uint64_t>(binary->size, 1), 8);
       if (!next) return;
@@ -306,7 +350,8 @@ bool may_hold_code(std::string_view first_bytes) {
          contains(first_bytes, text_bundle_start.substr(0, 24));
 }
 
-std::vector<std::string> visit_code(std::string_view bytes, const Listing& listing, const std::function<void(const CodeObject&, std::string_view)>& visit) {
+std::vector<std::string> visit_code(std::string_view bytes, const Listing& listing,
+                                    const std::function<void(const CodeObject&, std::string_view)>& visit) {
   std::vector<std::string> problems;
   const Bytes file(bytes);
   std::optional<std::uint64_t> held;  // offset of the compressed bundle whose content is in memory

@@ -15,19 +15,20 @@ namespace ff::elf {
 /// One piece of device code in a file.
 struct CodeObject {
   TargetId target;
-  std::string id;         ///< as it stands in the bundle; empty for a bare code object
-  std::string container;  ///< "code object", "bundle", "compressed bundle", "offload binary", "object bundle", "text bundle", "kpack"
+  std::string id;                      ///< as it stands in the bundle; empty for a bare code object
+  std::string container;               ///< "code object", "bundle", "compressed bundle", "offload binary", "object bundle", "text bundle", "kpack"
   std::uint64_t container_offset = 0;  ///< of the bundle in the file
-  std::uint64_t offset = 0;  ///< of the code in the file; in a compressed bundle: in its decompressed content
+  std::uint64_t offset = 0;            ///< of the code in the file; in a compressed bundle: in its decompressed content
   std::uint64_t size = 0;
   int code_object_version = 0;  ///< 0: not read (compressed, bitcode) or not known
 };
 
 /// What a file holds for GPUs.
 struct Listing {
-  std::string kind;  ///< "ELF library", "ELF program", "ELF object", "code object", "bundle", "compressed bundle", "offload binary", "archive", "kpack", "" (none of them)
+  std::string kind;  ///< "ELF library", "ELF program", "ELF object", "code object", "bundle", "compressed bundle", "offload binary", "archive",
+                     ///< "kpack", "" (none of them)
   std::vector<CodeObject> objects;
-  std::uint64_t bundles = 0;             ///< plain and compressed
+  std::uint64_t bundles = 0;  ///< plain and compressed
   std::uint64_t compressed_bundles = 0;
   std::uint64_t newest_compression = 0;  ///< highest CCOB version seen
   bool kpack_split = false;              ///< device code lives in .kpack files beside the library (.rocm_kpack_ref)

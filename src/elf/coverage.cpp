@@ -79,8 +79,8 @@ std::string setting_text(const TargetId& code, const TargetId& device) {
     out = code.xnack == Feature::on ? "the code was built for XNACK on: start the process with HSA_XNACK=1 (where the GPU supports it)"
                                     : "the code was built for XNACK off: start the process with HSA_XNACK=0";
   if (!fits(code.sramecc, device.sramecc))
-    out += fmt::format("{}the code was built for SRAM ECC {}, the device has it {}", out.empty() ? "" : "; ", code.sramecc == Feature::on ? "on" : "off",
-                       device.sramecc == Feature::on ? "on" : "off");
+    out += fmt::format("{}the code was built for SRAM ECC {}, the device has it {}", out.empty() ? "" : "; ",
+                       code.sramecc == Feature::on ? "on" : "off", device.sramecc == Feature::on ? "on" : "off");
   return out;
 }
 
@@ -88,26 +88,40 @@ std::string setting_text(const TargetId& code, const TargetId& device) {
 
 std::string_view cover_name(Cover cover) {
   switch (cover) {
-    case Cover::native: return "covered";
-    case Cover::generic: return "covered through a generic target";
-    case Cover::spirv: return "covered through SPIR-V";
-    case Cover::setting: return "only with another setting";
-    case Cover::override_ok: return "only with an override (safe)";
-    case Cover::override_unsafe: return "only with an override (not safe)";
-    case Cover::none: break;
+    case Cover::native:
+      return "covered";
+    case Cover::generic:
+      return "covered through a generic target";
+    case Cover::spirv:
+      return "covered through SPIR-V";
+    case Cover::setting:
+      return "only with another setting";
+    case Cover::override_ok:
+      return "only with an override (safe)";
+    case Cover::override_unsafe:
+      return "only with an override (not safe)";
+    case Cover::none:
+      break;
   }
   return "not covered";
 }
 
 std::string_view cover_id(Cover cover) {
   switch (cover) {
-    case Cover::native: return "native";
-    case Cover::generic: return "generic";
-    case Cover::spirv: return "spirv";
-    case Cover::setting: return "setting";
-    case Cover::override_ok: return "override-safe";
-    case Cover::override_unsafe: return "override-unsafe";
-    case Cover::none: break;
+    case Cover::native:
+      return "native";
+    case Cover::generic:
+      return "generic";
+    case Cover::spirv:
+      return "spirv";
+    case Cover::setting:
+      return "setting";
+    case Cover::override_ok:
+      return "override-safe";
+    case Cover::override_unsafe:
+      return "override-unsafe";
+    case Cover::none:
+      break;
   }
   return "none";
 }
@@ -139,10 +153,16 @@ Coverage covers(const TargetId& device, std::span<const TargetId> targets) {
   const auto generic = generic_target(device.processor);
   for (const auto& code : targets)
     if (!generic.empty() && code.processor == generic && fits(code.xnack, device.xnack) && fits(code.sramecc, device.sramecc))
-      return {.cover = Cover::generic, .by = code.to_string(), .override_version = {}, .why = "needs a runtime that loads generic targets (ROCm 6.4 or newer)"};
+      return {.cover = Cover::generic,
+              .by = code.to_string(),
+              .override_version = {},
+              .why = "needs a runtime that loads generic targets (ROCm 6.4 or newer)"};
   for (const auto& code : targets)
     if (code.processor == "amdgcnspirv")
-      return {.cover = Cover::spirv, .by = code.processor, .override_version = {}, .why = "compiled for the device when it is loaded (ROCm 7.0 or newer)"};
+      return {.cover = Cover::spirv,
+              .by = code.processor,
+              .override_version = {},
+              .why = "compiled for the device when it is loaded (ROCm 7.0 or newer)"};
   if (wrong_setting != nullptr)
     return {.cover = Cover::setting, .by = wrong_setting->to_string(), .override_version = {}, .why = setting_text(*wrong_setting, device)};
   // A safe override before an unsafe one, else in the table's order.
@@ -151,7 +171,10 @@ Coverage covers(const TargetId& device, std::span<const TargetId> targets) {
       if (rule.processor != device.processor || rule.safe != safe) continue;
       for (const auto& code : targets)
         if (code.processor == rule.as && fits(code.xnack, device.xnack) && fits(code.sramecc, device.sramecc))
-          return {.cover = safe ? Cover::override_ok : Cover::override_unsafe, .by = code.to_string(), .override_version = std::string(rule.version), .why = std::string(rule.why)};
+          return {.cover = safe ? Cover::override_ok : Cover::override_unsafe,
+                  .by = code.to_string(),
+                  .override_version = std::string(rule.version),
+                  .why = std::string(rule.why)};
     }
   return {};
 }

@@ -11,11 +11,11 @@
 namespace ff::elf {
 
 enum class Cover {
-  native,       ///< code for exactly this processor, and its settings fit
-  generic,      ///< through a generic target ("gfx11-generic"); needs a runtime that reads code object V6 (ROCm 6.4, 7.x)
-  spirv,        ///< compiled for the device at load time from SPIR-V; needs ROCm 7.x
-  setting,      ///< only with another xnack or sramecc setting than the device has
-  override_ok,  ///< only with HSA_OVERRIDE_GFX_VERSION, to a processor whose code this one runs
+  native,           ///< code for exactly this processor, and its settings fit
+  generic,          ///< through a generic target ("gfx11-generic"); needs a runtime that reads code object V6 (ROCm 6.4, 7.x)
+  spirv,            ///< compiled for the device at load time from SPIR-V; needs ROCm 7.x
+  setting,          ///< only with another xnack or sramecc setting than the device has
+  override_ok,      ///< only with HSA_OVERRIDE_GFX_VERSION, to a processor whose code this one runs
   override_unsafe,  ///< only with HSA_OVERRIDE_GFX_VERSION, to a processor whose code may fault or compute wrong numbers here
   none,
 };
@@ -26,9 +26,9 @@ enum class Cover {
 
 struct Coverage {
   Cover cover = Cover::none;
-  std::string by;                 ///< the target that covers: "gfx11-generic"
-  std::string override_version;   ///< value of HSA_OVERRIDE_GFX_VERSION, "11.0.0"
-  std::string why;                ///< one sentence for everything but `native` and `none`
+  std::string by;                ///< the target that covers: "gfx11-generic"
+  std::string override_version;  ///< value of HSA_OVERRIDE_GFX_VERSION, "11.0.0"
+  std::string why;               ///< one sentence for everything but `native` and `none`
   /// Runs as the machine stands: native, generic or spirv.
   [[nodiscard]] bool works() const { return cover == Cover::native || cover == Cover::generic || cover == Cover::spirv; }
 };

@@ -7,8 +7,17 @@ namespace {
 constexpr std::uint64_t entry_limit = 65536;
 
 enum Tag : std::uint64_t {
-  needed = 1, string_table = 5, string_size = 10, soname = 14, rpath = 15, runpath = 29,
-  flags_1 = 0x6ffffffb, version_definition = 0x6ffffffc, version_definition_count = 0x6ffffffd, version_need = 0x6ffffffe, version_need_count = 0x6fffffff,
+  needed = 1,
+  string_table = 5,
+  string_size = 10,
+  soname = 14,
+  rpath = 15,
+  runpath = 29,
+  flags_1 = 0x6ffffffb,
+  version_definition = 0x6ffffffc,
+  version_definition_count = 0x6ffffffd,
+  version_need = 0x6ffffffe,
+  version_need_count = 0x6fffffff,
 };
 
 /// Verneed: u16 version, u16 count, u32 file, u32 aux, u32 next. Vernaux: u32 hash, u16 flags, u16 other, u32 name, u32 next.
@@ -23,7 +32,8 @@ void read_needs(Bytes table, std::uint64_t count, Bytes strings, Dynamic& out) {
     for (std::uint64_t v = 0; v < versions; ++v) {
       const auto version = table.sub(version_at, 16);
       if (!version) break;
-      need.versions.push_back({strings.text(*version->number<std::uint32_t>(8)).value_or(std::string_view{}), (*version->number<std::uint16_t>(4) & 2U) != 0});
+      need.versions.push_back(
+          {strings.text(*version->number<std::uint32_t>(8)).value_or(std::string_view{}), (*version->number<std::uint16_t>(4) & 2U) != 0});
       const auto next = *version->number<std::uint32_t>(12);
       if (next == 0) break;
       version_at += next;
@@ -66,18 +76,36 @@ Dynamic read_dynamic(const File& file) {
     const auto tag = table->number<std::uint64_t>(at), value = table->number<std::uint64_t>(at + 8);
     if (!tag || !value || *tag == 0) break;
     switch (*tag) {
-      case needed: case soname: case rpath: case runpath: texts.emplace_back(*tag, *value); break;
-      case string_table: strings_at = *value; break;
-      case string_size: strings_size = *value; break;
+      case needed:
+      case soname:
+      case rpath:
+      case runpath:
+        texts.emplace_back(*tag, *value);
+        break;
+      case string_table:
+        strings_at = *value;
+        break;
+      case string_size:
+        strings_size = *value;
+        break;
       case flags_1:
         out.nodeflib = (*value & 0x800U) != 0;
         out.pie = (*value & 0x08000000U) != 0;
         break;
-      case version_definition: definitions_at = *value; break;
-      case version_definition_count: definitions = *value; break;
-      case version_need: needs_at = *value; break;
-      case version_need_count: needs = *value; break;
-      default: break;
+      case version_definition:
+        definitions_at = *value;
+        break;
+      case version_definition_count:
+        definitions = *value;
+        break;
+      case version_need:
+        needs_at = *value;
+        break;
+      case version_need_count:
+        needs = *value;
+        break;
+      default:
+        break;
     }
   }
   Bytes strings = file.at_address(strings_at).value_or(Bytes{});
@@ -85,10 +113,14 @@ Dynamic read_dynamic(const File& file) {
   for (const auto& [tag, offset] : texts) {
     const auto text = strings.text(offset);
     if (!text) continue;
-    if (tag == needed) out.needed.push_back(*text);
-    else if (tag == soname) out.soname = *text;
-    else if (tag == rpath) out.rpath = *text;
-    else out.runpath = *text;
+    if (tag == needed)
+      out.needed.push_back(*text);
+    else if (tag == soname)
+      out.soname = *text;
+    else if (tag == rpath)
+      out.rpath = *text;
+    else
+      out.runpath = *text;
   }
   if (needs != 0)
     if (const auto bytes = file.at_address(needs_at)) read_needs(*bytes, needs, strings, out);

@@ -28,8 +28,12 @@ Result<File> File::parse(std::string_view data) {
   // The header is complete, so none of these reads can fail.
   const auto u16 = [&](std::uint64_t at) { return *bytes.number<std::uint16_t>(at); };
   const auto u64 = [&](std::uint64_t at) { return *bytes.number<std::uint64_t>(at); };
-  file.header_ = {.os_abi = *bytes.number<std::uint8_t>(7), .abi_version = *bytes.number<std::uint8_t>(8), .type = u16(16), .machine = u16(18),
-                  .flags = *bytes.number<std::uint32_t>(48), .entry = u64(24)};
+  file.header_ = {.os_abi = *bytes.number<std::uint8_t>(7),
+                  .abi_version = *bytes.number<std::uint8_t>(8),
+                  .type = u16(16),
+                  .machine = u16(18),
+                  .flags = *bytes.number<std::uint32_t>(48),
+                  .entry = u64(24)};
   const std::uint64_t segment_offset = u64(32), section_offset = u64(40);
   std::uint64_t segment_count = u16(56), section_count = u16(60), names = u16(62);
   // Counts that do not fit 16 bits stand in section 0: sh_size sections, sh_info segments, sh_link string table.
@@ -43,12 +47,17 @@ Result<File> File::parse(std::string_view data) {
   if (segment_offset != 0 && segment_count != 0) {
     const auto table = u16(54) == segment_header_size ? bytes.table(segment_offset, segment_count, segment_header_size) : std::nullopt;
     if (!table) {
-      file.problems_.push_back(fmt::format("{} program headers at {:#x} lie outside the file of {} bytes", segment_count, segment_offset, bytes.size()));
+      file.problems_.push_back(
+          fmt::format("{} program headers at {:#x} lie outside the file of {} bytes", segment_count, segment_offset, bytes.size()));
     } else {
       for (std::uint64_t i = 0; i < segment_count; ++i) {
         const Bytes row = *table->sub(i * segment_header_size, segment_header_size);
-        file.segments_.push_back({.type = *row.number<std::uint32_t>(0), .flags = *row.number<std::uint32_t>(4), .offset = *row.number<std::uint64_t>(8),
-                                  .address = *row.number<std::uint64_t>(16), .file_size = *row.number<std::uint64_t>(32), .memory_size = *row.number<std::uint64_t>(40)});
+        file.segments_.push_back({.type = *row.number<std::uint32_t>(0),
+                                  .flags = *row.number<std::uint32_t>(4),
+                                  .offset = *row.number<std::uint64_t>(8),
+                                  .address = *row.number<std::uint64_t>(16),
+                                  .file_size = *row.number<std::uint64_t>(32),
+                                  .memory_size = *row.number<std::uint64_t>(40)});
       }
     }
   }
@@ -70,9 +79,14 @@ bool File::read_sections(std::uint64_t offset, std::uint64_t count, std::uint64_
   }
   for (std::uint64_t i = 0; i < count; ++i) {
     const Bytes row = row_at(i);
-    sections_.push_back({.name = strings.text(*row.number<std::uint32_t>(0)).value_or(std::string_view{}), .type = *row.number<std::uint32_t>(4),
-                         .link = *row.number<std::uint32_t>(40), .info = *row.number<std::uint32_t>(44), .flags = *row.number<std::uint64_t>(8),
-                         .address = *row.number<std::uint64_t>(16), .offset = *row.number<std::uint64_t>(24), .size = *row.number<std::uint64_t>(32),
+    sections_.push_back({.name = strings.text(*row.number<std::uint32_t>(0)).value_or(std::string_view{}),
+                         .type = *row.number<std::uint32_t>(4),
+                         .link = *row.number<std::uint32_t>(40),
+                         .info = *row.number<std::uint32_t>(44),
+                         .flags = *row.number<std::uint64_t>(8),
+                         .address = *row.number<std::uint64_t>(16),
+                         .offset = *row.number<std::uint64_t>(24),
+                         .size = *row.number<std::uint64_t>(32),
                          .entry_size = *row.number<std::uint64_t>(56)});
   }
   return true;
@@ -158,9 +172,13 @@ std::vector<Symbol> File::symbols(bool dynamic) const {
     symbols.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
       const Bytes row = *table->sub(i * symbol_size, symbol_size);
-      symbols.push_back({.name = strings.text(*row.number<std::uint32_t>(0)).value_or(std::string_view{}), .info = *row.number<std::uint8_t>(4),
-                         .other = *row.number<std::uint8_t>(5), .section = *row.number<std::uint16_t>(6), .value = *row.number<std::uint64_t>(8),
-                         .size = *row.number<std::uint64_t>(16), .index = static_cast<std::uint32_t>(i)});
+      symbols.push_back({.name = strings.text(*row.number<std::uint32_t>(0)).value_or(std::string_view{}),
+                         .info = *row.number<std::uint8_t>(4),
+                         .other = *row.number<std::uint8_t>(5),
+                         .section = *row.number<std::uint16_t>(6),
+                         .value = *row.number<std::uint64_t>(8),
+                         .size = *row.number<std::uint64_t>(16),
+                         .index = static_cast<std::uint32_t>(i)});
     }
     break;
   }

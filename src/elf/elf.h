@@ -11,7 +11,10 @@
 
 namespace ff::elf {
 
-inline constexpr std::string_view elf_magic{"\x7f" "ELF", 4};
+inline constexpr std::string_view elf_magic{
+    "\x7f"
+    "ELF",
+    4};
 inline constexpr std::uint16_t machine_x86_64 = 62, machine_amdgpu = 224;
 inline constexpr std::uint16_t type_relocatable = 1, type_executable = 2, type_shared = 3, type_core = 4;
 inline constexpr std::uint32_t segment_load = 1, segment_dynamic = 2, segment_interpreter = 3, segment_note = 4;
@@ -47,8 +50,8 @@ struct Symbol {
   std::uint16_t section = 0;  ///< 0: undefined
   std::uint64_t value = 0, size = 0;
   std::uint32_t index = 0;
-  [[nodiscard]] int type() const { return info & 0xf; }     ///< 1 object, 2 function
-  [[nodiscard]] int binding() const { return info >> 4; }   ///< 0 local, 1 global, 2 weak
+  [[nodiscard]] int type() const { return info & 0xf; }    ///< 1 object, 2 function
+  [[nodiscard]] int binding() const { return info >> 4; }  ///< 0 local, 1 global, 2 weak
 };
 
 /// A 64-bit little-endian ELF file over bytes that must outlive it. Headers are read once; a table that lies outside

@@ -13,7 +13,8 @@ Result<std::vector<KpackRow>> read_kpack(Bytes bytes) {
   if (!version || !toc_offset) return fail("a kpack archive cut short in its header");
   if (*version != 1) return fail(fmt::format("a kpack archive of version {}, which is newer than this program (1)", *version));
   const auto toc_bytes = bytes.from(*toc_offset);
-  if (!toc_bytes || toc_bytes->empty()) return fail(fmt::format("a kpack archive cut short: its table of contents at {} lies outside its {} bytes", *toc_offset, bytes.size()));
+  if (!toc_bytes || toc_bytes->empty())
+    return fail(fmt::format("a kpack archive cut short: its table of contents at {} lies outside its {} bytes", *toc_offset, bytes.size()));
   const auto toc = read_msgpack(*toc_bytes);
   if (!toc) return fail("the table of contents of a kpack archive is damaged: " + toc.error().what);
   std::vector<KpackRow> rows;

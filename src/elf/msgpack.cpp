@@ -56,10 +56,13 @@ class Builder : public msgpack::null_visitor {
       keys_.back() = value.is_text() ? std::string(value.as_text()) : value.to_string();
       return true;
     }
-    if (stack_.empty()) root = std::move(value);
-    else if (stack_.back().is_list()) stack_.back().items_mut().push_back(std::move(value));
+    if (stack_.empty())
+      root = std::move(value);
+    else if (stack_.back().is_list())
+      stack_.back().items_mut().push_back(std::move(value));
     // Appended unchecked: a lookup per member would be quadratic; find() returns the first of two equal keys.
-    else stack_.back().members_mut().emplace_back(std::move(keys_.back()), std::move(value));
+    else
+      stack_.back().members_mut().emplace_back(std::move(keys_.back()), std::move(value));
     return true;
   }
   bool refuse(const char* why) {

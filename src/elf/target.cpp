@@ -17,16 +17,17 @@ constexpr std::array machs_table = std::to_array<Mach>({
 
 constexpr std::uint8_t os_abi_hsa = 64;
 
-bool is_processor(std::string_view text) {
-  return (text.starts_with("gfx") && text.size() > 3) || text == "amdgcnspirv";
-}
+bool is_processor(std::string_view text) { return (text.starts_with("gfx") && text.size() > 3) || text == "amdgcnspirv"; }
 
 Feature feature_of(bool on) { return on ? Feature::on : Feature::off; }
 
 bool set_feature(TargetId& target, std::string_view name, bool on) {
-  if (name == "xnack") target.xnack = feature_of(on);
-  else if (name == "sramecc" || name == "sram-ecc") target.sramecc = feature_of(on);
-  else return false;
+  if (name == "xnack")
+    target.xnack = feature_of(on);
+  else if (name == "sramecc" || name == "sram-ecc")
+    target.sramecc = feature_of(on);
+  else
+    return false;
   return true;
 }
 

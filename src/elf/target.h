@@ -43,7 +43,7 @@ const Mach* mach(std::string_view processor);
 
 /// What an AMDGPU ELF header says about its code.
 struct CodeObjectHeader {
-  TargetId target;            ///< processor "unknown (mach 0x99)" when newer than the table
+  TargetId target;              ///< processor "unknown (mach 0x99)" when newer than the table
   int code_object_version = 0;  ///< 2 to 6; 0: another ABI than HSA or newer than this program
   bool known_processor = false;
 };

@@ -88,8 +88,7 @@ void Bus::add_sysfs() {
     add_unique(device.directories, directory);
     if (const auto target = capture.link(directory)) take_parents(device, *target);
   }
-  if (!devices_.empty() && capture.kind() != "loose")
-    listed_ = {true, evidence_.origin(pci_root, 0, std::to_string(devices_.size()) + " devices")};
+  if (!devices_.empty() && capture.kind() != "loose") listed_ = {true, evidence_.origin(pci_root, 0, std::to_string(devices_.size()) + " devices")};
 
   // A copied tree keeps the devices where they really are.
   constexpr std::string_view real_root = "/sys/devices/pci";
@@ -194,11 +193,9 @@ void Bus::describe(BusDevice& device) {
       if (const auto c = to_integer<std::uint32_t>(*kind, 16)) fill(device.device_class, {*c, kind.origin});
   }
   // Looked at and without the link: no driver is bound.
-  if (!device.driver && !device.directories.empty() &&
-      (known_absent(device, "driver") || (listed_ && evidence_.capture().kind() != "loose")))
+  if (!device.driver && !device.directories.empty() && (known_absent(device, "driver") || (listed_ && evidence_.capture().kind() != "loose")))
     device.driver = {std::string(), evidence_.origin(device.directories.front() + "/driver", 0, "no such link")};
-  if (!device.driver && device.lspci != nullptr && device.lspci->max_width)
-    device.driver = {std::string(), device.lspci->origin};
+  if (!device.driver && device.lspci != nullptr && device.lspci->max_width) device.driver = {std::string(), device.lspci->origin};
   device.amd_gpu = is_amd_gpu(device.vendor_id.value, device.device_class.value) ||
                    (device.driver && *device.driver == "amdgpu" && (device.card || device.render_minor));
 }
@@ -218,9 +215,7 @@ std::optional<std::string_view> Bus::link(const BusDevice& device, std::string_v
 }
 
 bool Bus::known_absent(const BusDevice& device, std::string_view name) const {
-  return std::ranges::any_of(device.directories, [&](const auto& d) {
-    return evidence_.capture().known_absent(d + "/" + std::string(name));
-  });
+  return std::ranges::any_of(device.directories, [&](const auto& d) { return evidence_.capture().known_absent(d + "/" + std::string(name)); });
 }
 
 Known<std::string> Bus::text(const BusDevice& device, std::string_view name) const {

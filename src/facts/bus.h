@@ -13,7 +13,7 @@ namespace ff::facts {
 
 /// One PCI device, gathered from every place where a capture may show it.
 struct BusDevice {
-  std::string address;            ///< "" when a DRM card's tree does not say which device it is
+  std::string address;                   ///< "" when a DRM card's tree does not say which device it is
   std::vector<std::string> directories;  ///< in which its files may stand
   std::vector<std::string> parents;      ///< bridges above, nearest first, up to the root port
   bool parents_known = false;

@@ -8,9 +8,16 @@ std::string kind_of(std::string_view text) {
   struct Sign {
     std::string_view part, kind;
   };
-  constexpr Sign signs[] = {{"kubepods", "kubernetes"}, {"docker", "docker"},   {"libpod", "podman"},      {"podman", "podman"},
-                            {"lxc", "lxc"},             {"garden", "garden"},   {"systemd-nspawn", "nspawn"}, {"containerd", "containerd"},
-                            {"apptainer", "singularity"}, {"singularity", "singularity"}};
+  constexpr Sign signs[] = {{"kubepods", "kubernetes"},
+                            {"docker", "docker"},
+                            {"libpod", "podman"},
+                            {"podman", "podman"},
+                            {"lxc", "lxc"},
+                            {"garden", "garden"},
+                            {"systemd-nspawn", "nspawn"},
+                            {"containerd", "containerd"},
+                            {"apptainer", "singularity"},
+                            {"singularity", "singularity"}};
   for (const auto& sign : signs)
     if (contains(text, sign.part)) return std::string(sign.kind);
   return {};
@@ -23,9 +30,12 @@ Known<std::string> container_kind(const Machine& machine, const Evidence& eviden
     const char* kind;
   };
   // More telling signs first: Kubernetes and toolbox containers also carry those of their engine.
-  constexpr Sign signs[] = {{"/var/run/secrets/kubernetes.io", "kubernetes"}, {"/run/.toolboxenv", "toolbox"},
-                            {"/.singularity.d/labels.json", "singularity"},   {"/.singularity.d", "singularity"},
-                            {"/run/.containerenv", "podman"},                 {"/.dockerenv", "docker"}};
+  constexpr Sign signs[] = {{"/var/run/secrets/kubernetes.io", "kubernetes"},
+                            {"/run/.toolboxenv", "toolbox"},
+                            {"/.singularity.d/labels.json", "singularity"},
+                            {"/.singularity.d", "singularity"},
+                            {"/run/.containerenv", "podman"},
+                            {"/.dockerenv", "docker"}};
   for (const auto& sign : signs)
     if (capture.exists(sign.path)) return {std::string(sign.kind), evidence.origin(sign.path, 0, "exists")};
   if (const auto text = evidence.value("/run/systemd/container")) {
@@ -36,8 +46,8 @@ Known<std::string> container_kind(const Machine& machine, const Evidence& eviden
     const char* name;
     const char* kind;
   };
-  constexpr Variable variables[] = {{"KUBERNETES_SERVICE_HOST", "kubernetes"}, {"APPTAINER_CONTAINER", "singularity"},
-                                    {"SINGULARITY_CONTAINER", "singularity"}};
+  constexpr Variable variables[] = {
+      {"KUBERNETES_SERVICE_HOST", "kubernetes"}, {"APPTAINER_CONTAINER", "singularity"}, {"SINGULARITY_CONTAINER", "singularity"}};
   for (const auto& variable : variables)
     if (const auto it = machine.env.find(variable.name); it != machine.env.end() && it->second) return {variable.kind, it->second.origin};
   if (const auto it = machine.env.find("container"); it != machine.env.end() && it->second && !it->second->empty())

@@ -67,7 +67,7 @@ void read_modprobe(Driver& driver, const Evidence& evidence) {
             const auto equals = parts[i].find('=');
             if (equals == std::string_view::npos) continue;
             driver.configured_parameters[std::string(parts[i].substr(0, equals))] = {std::string(parts[i].substr(equals + 1)),
-                                                                                   evidence.origin(path, number, line)};
+                                                                                     evidence.origin(path, number, line)};
           }
         }
       }
@@ -89,8 +89,7 @@ void read_modprobe(Driver& driver, const Evidence& evidence) {
         driver.configured_parameters[std::string(key.substr(7))] = {std::string(value), from()};
     }
   }
-  if (!driver.amdgpu_blacklisted && looked)
-    driver.amdgpu_blacklisted = {false, evidence.origin("/proc/cmdline", 0, "amdgpu is not excluded")};
+  if (!driver.amdgpu_blacklisted && looked) driver.amdgpu_blacklisted = {false, evidence.origin("/proc/cmdline", 0, "amdgpu is not excluded")};
 }
 
 void read_versions(Driver& driver, const Evidence& evidence) {
@@ -121,7 +120,9 @@ void read_versions(Driver& driver, const Evidence& evidence) {
   }
   const Value& files = capture.probe("amdgpu_files");
   if (files.is_object()) {
-    const auto from = [&](std::string_view member) { return evidence.origin("probe/amdgpu_files", 0, std::string(member) + ": " + files[member].to_string()); };
+    const auto from = [&](std::string_view member) {
+      return evidence.origin("probe/amdgpu_files", 0, std::string(member) + ": " + files[member].to_string());
+    };
     if (files.find("module") != nullptr) fill(driver.amdgpu_installed, Known<bool>{files["module"].is_text(), from("module")});
     if (files.find("firmware_directory") != nullptr)
       driver.firmware_installed = {files["firmware_directory"].is_text() && files["firmware_files"].as_int(1) > 0, from("firmware_directory")};

@@ -67,8 +67,7 @@ void read_firmware(Gpu& gpu, const BusDevice& device, const Bus& bus) {
   const auto [root, names] = list(bus, device, "fw_version");
   for (const std::string& name : names) {
     if (!name.ends_with(suffix)) continue;
-    if (auto version = bus.evidence().known_text(root + "/" + name))
-      gpu.firmware[name.substr(0, name.size() - suffix.size())] = std::move(version);
+    if (auto version = bus.evidence().known_text(root + "/" + name)) gpu.firmware[name.substr(0, name.size() - suffix.size())] = std::move(version);
   }
 }
 
@@ -92,15 +91,19 @@ void read_ras(Gpu& gpu, const BusDevice& device, const Bus& bus) {
       const auto number = to_integer<std::uint64_t>(line.substr(colon + 1));
       if (!number) continue;
       const auto key = trim(line.substr(0, colon));
-      if (key == "ue") block.uncorrectable = *number;
-      else if (key == "ce") block.correctable = *number;
-      else if (key == "de") block.deferred = *number;
-      else continue;
+      if (key == "ue")
+        block.uncorrectable = *number;
+      else if (key == "ce")
+        block.correctable = *number;
+      else if (key == "de")
+        block.deferred = *number;
+      else
+        continue;
       any = true;
     }
     if (any) {
-      block.origin = bus.evidence().origin(root + "/" + name, 0,
-                                           fmt::format("ue: {}, ce: {}, de: {}", block.uncorrectable, block.correctable, block.deferred));
+      block.origin =
+          bus.evidence().origin(root + "/" + name, 0, fmt::format("ue: {}, ce: {}, de: {}", block.uncorrectable, block.correctable, block.deferred));
       gpu.ras.push_back(std::move(block));
     }
   }
@@ -152,8 +155,7 @@ void read_metrics(Gpu& gpu, const BusDevice& device, const Bus& bus, const Table
   temperature("mem", "temperature_mem");
   const double power_unit = decoded->format == 1 ? 1 : 1000;
   for (const char* field : {"curr_socket_power", "average_socket_power"})
-    if (const Value* v = values.find(field); v != nullptr && v->is_number())
-      fill(gpu.power_w, Known<double>{v->as_real() / power_unit, from(field)});
+    if (const Value* v = values.find(field); v != nullptr && v->is_number()) fill(gpu.power_w, Known<double>{v->as_real() / power_unit, from(field)});
   if (const Value* v = values.find("average_gfx_activity"); v != nullptr && v->is_number())
     fill(gpu.busy_percent, Known<int>{static_cast<int>(v->as_real() / temperature_unit), from("average_gfx_activity")});
 }

@@ -128,13 +128,13 @@ struct Bit {
   int bit;
   const char* name;
 };
-constexpr std::array<Bit, 34> throttle_bits{{
-    {0, "PPT0"}, {1, "PPT1"}, {2, "PPT2"}, {3, "PPT3"}, {4, "SPL"}, {5, "FPPT"}, {6, "SPPT"}, {7, "SPPT_APU"},
-    {16, "TDC_GFX"}, {17, "TDC_SOC"}, {18, "TDC_MEM"}, {19, "TDC_VDD"}, {20, "TDC_CVIP"}, {21, "EDC_CPU"}, {22, "EDC_GFX"}, {23, "APCC"},
-    {32, "TEMP_GPU"}, {33, "TEMP_CORE"}, {34, "TEMP_MEM"}, {35, "TEMP_EDGE"}, {36, "TEMP_HOTSPOT"}, {37, "TEMP_SOC"},
-    {38, "TEMP_VR_GFX"}, {39, "TEMP_VR_SOC"}, {40, "TEMP_VR_MEM0"}, {41, "TEMP_VR_MEM1"}, {42, "TEMP_LIQUID0"}, {43, "TEMP_LIQUID1"},
-    {44, "VRHOT0"}, {45, "VRHOT1"}, {46, "PROCHOT_CPU"}, {47, "PROCHOT_GFX"}, {56, "PPM"}, {57, "FIT"}
-}};
+constexpr std::array<Bit, 34> throttle_bits{
+    {{0, "PPT0"},          {1, "PPT1"},          {2, "PPT2"},          {3, "PPT3"},          {4, "SPL"},          {5, "FPPT"},
+     {6, "SPPT"},          {7, "SPPT_APU"},      {16, "TDC_GFX"},      {17, "TDC_SOC"},      {18, "TDC_MEM"},     {19, "TDC_VDD"},
+     {20, "TDC_CVIP"},     {21, "EDC_CPU"},      {22, "EDC_GFX"},      {23, "APCC"},         {32, "TEMP_GPU"},    {33, "TEMP_CORE"},
+     {34, "TEMP_MEM"},     {35, "TEMP_EDGE"},    {36, "TEMP_HOTSPOT"}, {37, "TEMP_SOC"},     {38, "TEMP_VR_GFX"}, {39, "TEMP_VR_SOC"},
+     {40, "TEMP_VR_MEM0"}, {41, "TEMP_VR_MEM1"}, {42, "TEMP_LIQUID0"}, {43, "TEMP_LIQUID1"}, {44, "VRHOT0"},      {45, "VRHOT1"},
+     {46, "PROCHOT_CPU"},  {47, "PROCHOT_GFX"},  {56, "PPM"},          {57, "FIT"}}};
 
 }  // namespace
 
@@ -153,8 +153,7 @@ Result<GpuMetrics> decode_gpu_metrics(std::string_view bytes, const Value& layou
     return out;
   }
   const Value& layout = layouts["structs"][fmt::format("gpu_metrics_v{}_{}", out.format, out.content)];
-  if (!layout.is_object())
-    return fail(fmt::format("no layout is known for gpu_metrics revision {}.{}", out.format, out.content), "byte 2");
+  if (!layout.is_object()) return fail(fmt::format("no layout is known for gpu_metrics revision {}.{}", out.format, out.content), "byte 2");
   out.values = read_struct(bytes, layouts["structs"], layout, 0);
   return out;
 }

@@ -124,8 +124,7 @@ void name_gpu(Gpu& gpu, const Tables& tables) {
 void sort_gpus(std::vector<Gpu>& gpus) {
   const auto place = [](const Gpu& gpu) {
     const auto address = gpu.pci ? parse_pci(*gpu.pci) : std::nullopt;
-    return std::tuple(!address.has_value(), address.value_or(PciAddress{}),
-                      gpu.kfd_node.value_or(std::numeric_limits<int>::max()));
+    return std::tuple(!address.has_value(), address.value_or(PciAddress{}), gpu.kfd_node.value_or(std::numeric_limits<int>::max()));
   };
   std::ranges::stable_sort(gpus, [&](const Gpu& a, const Gpu& b) { return place(a) < place(b); });
 }

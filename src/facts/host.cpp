@@ -72,9 +72,9 @@ std::string hypervisor_name(const std::string& cpuid) {
   struct Name {
     std::string_view text, name;
   };
-  constexpr Name names[] = {{"KVMKVMKVM", "kvm"},        {"Linux KVM Hv", "kvm"},         {"Microsoft Hv", "hyperv"}, {"VMwareVMware", "vmware"},   {"XenVMMXenVMM", "xen"},
-                            {"TCGTCGTCGTCG", "qemu"},    {"VBoxVBoxVBox", "virtualbox"},  {"bhyve bhyve", "bhyve"},   {"prl hyperv", "parallels"},  {"lrpepyh vr", "parallels"},
-                            {"ACRNACRNACRN", "acrn"},    {"QNXQVMBSQG", "qnx"}};
+  constexpr Name names[] = {{"KVMKVMKVM", "kvm"},        {"Linux KVM Hv", "kvm"},     {"Microsoft Hv", "hyperv"},     {"VMwareVMware", "vmware"},
+                            {"XenVMMXenVMM", "xen"},     {"TCGTCGTCGTCG", "qemu"},    {"VBoxVBoxVBox", "virtualbox"}, {"bhyve bhyve", "bhyve"},
+                            {"prl hyperv", "parallels"}, {"lrpepyh vr", "parallels"}, {"ACRNACRNACRN", "acrn"},       {"QNXQVMBSQG", "qnx"}};
   for (const auto& known : names)
     if (contains(cpuid, known.text)) return std::string(known.name);
   return cpuid;
@@ -104,9 +104,9 @@ void read_virtualisation(Host& host, const Evidence& evidence) {
   struct Vendor {
     std::string_view text, name;
   };
-  constexpr Vendor vendors[] = {{"QEMU", "kvm"},      {"VMware", "vmware"},      {"Microsoft Corporation", "hyperv"},
-                                {"Xen", "xen"},       {"innotek", "virtualbox"}, {"Amazon EC2", "kvm"},
-                                {"Google", "kvm"},    {"OpenStack", "kvm"},      {"Parallels", "parallels"}};
+  constexpr Vendor vendors[] = {{"QEMU", "kvm"},   {"VMware", "vmware"},      {"Microsoft Corporation", "hyperv"},
+                                {"Xen", "xen"},    {"innotek", "virtualbox"}, {"Amazon EC2", "kvm"},
+                                {"Google", "kvm"}, {"OpenStack", "kvm"},      {"Parallels", "parallels"}};
   const auto vendor = evidence.known_text("/sys/class/dmi/id/sys_vendor");
   const auto product = evidence.value("/sys/class/dmi/id/product_name").value_or("");
   if (vendor) {
@@ -187,8 +187,10 @@ void read_iommu_mode(Machine& machine, const Evidence& evidence) {
   Known<std::string>& mode = machine.host.iommu_mode;
   for (const auto& gpu : machine.gpus) {
     if (mode || !gpu.iommu_domain) continue;
-    if (*gpu.iommu_domain == "identity") mode = {"pt", gpu.iommu_domain.origin};
-    else if (gpu.iommu_domain->starts_with("DMA")) mode = {"translated", gpu.iommu_domain.origin};
+    if (*gpu.iommu_domain == "identity")
+      mode = {"pt", gpu.iommu_domain.origin};
+    else if (gpu.iommu_domain->starts_with("DMA"))
+      mode = {"translated", gpu.iommu_domain.origin};
   }
   for (auto record = machine.kernel_log.rbegin(); !mode && record != machine.kernel_log.rend(); ++record) {
     if (!contains(record->text, "iommu: Default domain type:")) continue;

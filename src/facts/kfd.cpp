@@ -48,10 +48,8 @@ std::vector<KfdLink> read_links(const Evidence& evidence, const std::string& nod
       const auto type = properties.integer<int>("type");
       if (!to || !type) continue;
       out.push_back({*to, *type, properties.integer<std::int64_t>("weight").value_or(0),
-                     properties.integer<std::int64_t>("max_bandwidth").value_or(0),
-                     properties.integer<std::uint32_t>("flags").value_or(0),
-                     std::string_view(kind) == "p2p_links",
-                     evidence.origin(path, 0, fmt::format("type {} node_to {}", *type, *to))});
+                     properties.integer<std::int64_t>("max_bandwidth").value_or(0), properties.integer<std::uint32_t>("flags").value_or(0),
+                     std::string_view(kind) == "p2p_links", evidence.origin(path, 0, fmt::format("type {} node_to {}", *type, *to))});
     }
   }
   return out;
@@ -94,10 +92,8 @@ KfdGpu read_gpu(const Evidence& evidence, int number, const std::string& node, c
   const auto simds = p.integer<int>("simd_count");
   const auto per_cu = p.integer<int>("simd_per_cu");
   if (simds && per_cu && *per_cu > 0) gpu.compute_units = {*simds / *per_cu, simds.origin};
-  if (const auto hive = p.integer<std::uint64_t>("hive_id"); hive && *hive != 0)
-    gpu.hive = {fmt::format("{:016x}", *hive), hive.origin};
-  if (const auto id = p.integer<std::uint64_t>("unique_id"); id && *id != 0)
-    gpu.unique_id = {fmt::format("{:016x}", *id), id.origin};
+  if (const auto hive = p.integer<std::uint64_t>("hive_id"); hive && *hive != 0) gpu.hive = {fmt::format("{:016x}", *hive), hive.origin};
+  if (const auto id = p.integer<std::uint64_t>("unique_id"); id && *id != 0) gpu.unique_id = {fmt::format("{:016x}", *id), id.origin};
   read_memory(gpu, evidence, node);
   gpu.links = read_links(evidence, node);
   return gpu;

@@ -36,8 +36,8 @@ struct KfdGpu {
 };
 
 struct Kfd {
-  Known<bool> listed;      ///< the topology was looked for
-  Known<int> nodes;        ///< CPU and GPU nodes together
+  Known<bool> listed;  ///< the topology was looked for
+  Known<int> nodes;    ///< CPU and GPU nodes together
   std::vector<KfdGpu> gpus;
 };
 

@@ -41,11 +41,20 @@ std::optional<std::uint64_t> size_of(std::string_view s) {
   std::string_view digits = *size;
   unsigned shift = 0;
   switch (digits.back()) {
-    case 'K': shift = 10; break;
-    case 'M': shift = 20; break;
-    case 'G': shift = 30; break;
-    case 'T': shift = 40; break;
-    default: break;
+    case 'K':
+      shift = 10;
+      break;
+    case 'M':
+      shift = 20;
+      break;
+    case 'G':
+      shift = 30;
+      break;
+    case 'T':
+      shift = 40;
+      break;
+    default:
+      break;
   }
   if (shift != 0) digits.remove_suffix(1);
   const auto number = to_integer<std::uint64_t>(digits);

@@ -17,12 +17,12 @@ struct LspciDevice {
   Origin origin;     ///< the device's first line
   std::string name;  ///< what stands behind the class, without "(rev ..)"
   std::optional<std::uint32_t> vendor_id, device_id, device_class, revision;
-  Known<std::string> driver;                 ///< "Kernel driver in use"
-  Known<std::string> slot;                   ///< "Physical Slot"
-  Known<double> speed_gts, max_speed_gts;    ///< LnkSta, LnkCap
+  Known<std::string> driver;               ///< "Kernel driver in use"
+  Known<std::string> slot;                 ///< "Physical Slot"
+  Known<double> speed_gts, max_speed_gts;  ///< LnkSta, LnkCap
   Known<int> width, max_width;
-  Known<bool> atomics_requested;             ///< AtomicOpsCtl: ReqEn+
-  Known<bool> acs_redirect;                  ///< ACSCtl: ReqRedir+
+  Known<bool> atomics_requested;  ///< AtomicOpsCtl: ReqEn+
+  Known<bool> acs_redirect;       ///< ACSCtl: ReqRedir+
   Known<std::string> iommu_group;
   Known<int> numa_node;
   std::optional<std::uint32_t> secondary_bus;  ///< of a bridge

@@ -25,8 +25,7 @@ void read_pci_devices(Machine& machine, const Bus& bus) {
     out.device_id = device.device_id;
     out.device_class = device.device_class;
     out.driver = device.driver;
-    if (device.lspci != nullptr && !device.lspci->name.empty())
-      out.name = {device.lspci->name, device.lspci->origin};
+    if (device.lspci != nullptr && !device.lspci->name.empty()) out.name = {device.lspci->name, device.lspci->origin};
     out.is_amd_gpu = device.amd_gpu;
     machine.pci_devices.push_back(std::move(out));
   }
@@ -45,7 +44,8 @@ void read_sleep(Machine& machine, const Evidence& evidence) {
 void read_virtual_functions(Machine& machine) {
   for (auto& gpu : machine.gpus) {
     if (gpu.virtual_function) continue;
-    if (gpu.product && (gpu.product->ends_with(" VF") || contains(*gpu.product, "MxGPU"))) gpu.virtual_function = {true, gpu.product.origin};
+    if (gpu.product && (gpu.product->ends_with(" VF") || contains(*gpu.product, "MxGPU")))
+      gpu.virtual_function = {true, gpu.product.origin};
     else if (machine.pci_listed.value_or(false) && machine.host.virtualisation && machine.host.virtualisation->empty())
       gpu.virtual_function = {false, machine.pci_listed.origin};
   }

@@ -43,8 +43,8 @@ struct PcieLink {
   Known<int> width;         ///< current, lanes
   Known<double> max_speed_gts;
   Known<int> max_width;
-  std::string judged_at;  ///< PCI address whose link counts: the topmost bridge of the board, else the GPU
-  bool parents_known = false;  ///< the bridges above were captured; else a board with its own switch hides the slot's link
+  std::string judged_at;             ///< PCI address whose link counts: the topmost bridge of the board, else the GPU
+  bool parents_known = false;        ///< the bridges above were captured; else a board with its own switch hides the slot's link
   Known<double> slot_max_speed_gts;  ///< what the port above can do
   Known<int> slot_max_width;
 };
@@ -72,7 +72,7 @@ struct RasBlock {
 
 struct Gpu {
   // identity
-  Known<std::string> pci;        ///< "0000:03:00.0"
+  Known<std::string> pci;  ///< "0000:03:00.0"
   Known<int> kfd_node;
   Known<std::uint32_t> kfd_gpu_id;
   Known<int> drm_card;           ///< N of /dev/dri/cardN
@@ -86,16 +86,16 @@ struct Gpu {
   Known<std::uint32_t> vendor_id;
   Known<std::uint32_t> device_id;
   Known<std::uint32_t> revision;
-  Known<bool> integrated;        ///< APU
-  Known<int> partition;          ///< number of this partition in its package, when the package is partitioned
+  Known<bool> integrated;  ///< APU
+  Known<int> partition;    ///< number of this partition in its package, when the package is partitioned
   Known<bool> virtual_function;
   // compute
-  Known<std::string> gfx;        ///< "gfx942"
-  Known<std::string> features;   ///< "sramecc+:xnack-" as rocminfo says
+  Known<std::string> gfx;       ///< "gfx942"
+  Known<std::string> features;  ///< "sramecc+:xnack-" as rocminfo says
   Known<int> compute_units;
   Known<int> wavefront;
   Known<int> lds_kib;
-  Known<int> xcc;                ///< XCCs in this node
+  Known<int> xcc;                        ///< XCCs in this node
   Known<std::string> compute_partition;  ///< "SPX", ...
   Known<std::string> memory_partition;   ///< "NPS1", ...
   Known<std::uint64_t> vram_total_bytes;
@@ -105,15 +105,15 @@ struct Gpu {
   Known<std::uint64_t> gtt_used_bytes;
   Known<int> numa_node;
   // driver's view
-  Known<std::string> driver;           ///< "amdgpu", "vfio-pci", "" when none is bound
-  Known<std::string> runtime_status;   ///< "active", "suspended"
+  Known<std::string> driver;          ///< "amdgpu", "vfio-pci", "" when none is bound
+  Known<std::string> runtime_status;  ///< "active", "suspended"
   Known<bool> asleep;
   Known<std::string> vbios;
   std::map<std::string, Known<std::string>> firmware;  ///< "mec" -> "0x0000007f"
   Known<std::string> reset_method;
   Known<std::string> iommu_group;
-  Known<std::string> iommu_domain;     ///< "identity", "DMA", "DMA-FQ" of that group
-  Known<bool> acs_redirect;            ///< a port above sends peer traffic up to the root (ACS request redirect)
+  Known<std::string> iommu_domain;  ///< "identity", "DMA", "DMA-FQ" of that group
+  Known<bool> acs_redirect;         ///< a port above sends peer traffic up to the root (ACS request redirect)
   std::vector<Bar> bars;
   Known<bool> pcie_atomics;
   // state
@@ -121,11 +121,11 @@ struct Gpu {
   Known<std::string> hive;
   std::vector<XgmiLink> xgmi;
   std::vector<RasBlock> ras;
-  Known<int> bad_pages;           ///< retired
+  Known<int> bad_pages;  ///< retired
   Known<int> bad_pages_pending;
-  std::map<std::string, Known<std::uint64_t>> aer;  ///< "cor.RxErr" -> count, at the GPU and the ports above
-  std::map<std::string, Known<double>> temperature_c;  ///< "edge", "junction", "mem"
-  std::map<std::string, Known<double>> temperature_limit_c;  ///< "crit": where the driver throttles
+  std::map<std::string, Known<std::uint64_t>> aer;               ///< "cor.RxErr" -> count, at the GPU and the ports above
+  std::map<std::string, Known<double>> temperature_c;            ///< "edge", "junction", "mem"
+  std::map<std::string, Known<double>> temperature_limit_c;      ///< "crit": where the driver throttles
   std::map<std::string, Known<double>> temperature_emergency_c;  ///< where it shuts down
   Known<double> power_w;
   Known<double> power_cap_w;
@@ -139,7 +139,7 @@ struct Gpu {
   Known<std::uint64_t> throttle_bits;  ///< independent throttle status of gpu_metrics
   std::vector<std::string> throttle_reasons;
   Known<std::string> metrics_version;  ///< "1.3": format and content revision of gpu_metrics
-  Value metrics;  ///< gpu_metrics decoded: name -> value, "unavailable" fields left out
+  Value metrics;                       ///< gpu_metrics decoded: name -> value, "unavailable" fields left out
 };
 
 struct PciDevice {
@@ -161,11 +161,11 @@ struct DeviceNode {
 };
 
 struct RocmInstall {
-  std::string root;               ///< "/opt/rocm-7.0.2", ".../site-packages/_rocm_sdk_core"
-  std::string kind;               ///< "system", "wheel", "conda", "distribution"
+  std::string root;  ///< "/opt/rocm-7.0.2", ".../site-packages/_rocm_sdk_core"
+  std::string kind;  ///< "system", "wheel", "conda", "distribution"
   Known<std::string> version;
-  std::map<std::string, Known<std::string>> libraries;  ///< soname -> path
-  std::string link_to;  ///< for "/opt/rocm": what it links to
+  std::map<std::string, Known<std::string>> libraries;             ///< soname -> path
+  std::string link_to;                                             ///< for "/opt/rocm": what it links to
   std::map<std::string, std::vector<std::string>> kernel_targets;  ///< "rocblas" -> gfx targets with kernel files
 };
 
@@ -180,14 +180,14 @@ struct PythonEnv {
   Known<bool> conda, virtual_env;
   std::vector<PythonPackage> packages;  ///< names normalised: lower case, "-" for "_" and "."
   Known<std::string> torch_version;
-  Known<std::string> torch_hip;       ///< "7.0.51831", "" when it is no HIP build
-  Known<std::string> torch_cuda;      ///< "12.8", "" when it is no CUDA build
+  Known<std::string> torch_hip;   ///< "7.0.51831", "" when it is no HIP build
+  Known<std::string> torch_cuda;  ///< "12.8", "" when it is no CUDA build
   std::vector<std::string> torch_arch_list;
   Origin torch_arch_origin;
   std::vector<std::string> bundled_libraries;
   std::map<std::string, std::vector<std::string>> kernel_targets;  ///< "torch/lib/rocblas/library" -> gfx targets with kernel files
-  std::string asked_by;  ///< "--python", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH" or the handed-over file
-  bool user_site = false;  ///< packages of the user's own site directory are in reach
+  std::string asked_by;                                            ///< "--python", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH" or the handed-over file
+  bool user_site = false;                                          ///< packages of the user's own site directory are in reach
   [[nodiscard]] const PythonPackage* package(std::string_view name) const;
 };
 
@@ -218,29 +218,29 @@ struct Host {
 struct Driver {
   Known<bool> amdgpu_loaded, amdgpu_builtin, amdgpu_blacklisted, amdgpu_installed;
   Known<std::string> blacklist_reason;
-  Known<std::string> amdgpu_version;         ///< of the loaded module (dkms), empty: in-kernel
+  Known<std::string> amdgpu_version;  ///< of the loaded module (dkms), empty: in-kernel
   Known<std::string> amdgpu_version_on_disk;
   Known<std::string> dkms_status;
-  Known<bool> kfd_device;                    ///< /dev/kfd exists
+  Known<bool> kfd_device;  ///< /dev/kfd exists
   Known<int> kfd_nodes;
   std::map<std::string, Known<std::string>> parameters;  ///< module parameters as in sysfs
   Known<std::string> newest_kernel_installed;
   std::map<std::string, Known<std::string>> configured_parameters;  ///< from modprobe.d and the kernel command line
-  Known<std::string> module_kernel;          ///< kernel release that the module on disk was built for
-  Known<bool> firmware_installed;            ///< the directory /lib/firmware/amdgpu has files
-  Known<bool> reboot_required;               ///< the distribution's package tools ask for a reboot
-  Known<std::string> reboot_packages;        ///< which packages ask for it
-  std::vector<std::string> other_gpu_modules;  ///< loaded: "nvidia", "nouveau", "radeon"
+  Known<std::string> module_kernel;                                 ///< kernel release that the module on disk was built for
+  Known<bool> firmware_installed;                                   ///< the directory /lib/firmware/amdgpu has files
+  Known<bool> reboot_required;                                      ///< the distribution's package tools ask for a reboot
+  Known<std::string> reboot_packages;                               ///< which packages ask for it
+  std::vector<std::string> other_gpu_modules;                       ///< loaded: "nvidia", "nouveau", "radeon"
 };
 
 struct Access {
   Known<std::string> user;
   Known<std::uint32_t> uid, gid;
-  std::map<std::uint32_t, std::string> groups;           ///< of this process: gid -> name ("" unknown)
+  std::map<std::uint32_t, std::string> groups;  ///< of this process: gid -> name ("" unknown)
   Known<bool> groups_known;
-  std::vector<std::string> database_groups;              ///< groups that the group database gives this user
-  std::vector<DeviceNode> nodes;                         ///< /dev/kfd, /dev/dri/*
-  Known<bool> user_namespace;                            ///< ids are mapped
+  std::vector<std::string> database_groups;  ///< groups that the group database gives this user
+  std::vector<DeviceNode> nodes;             ///< /dev/kfd, /dev/dri/*
+  Known<bool> user_namespace;                ///< ids are mapped
 };
 
 struct Container {
@@ -275,8 +275,8 @@ struct Machine {
   std::string evidence_kind;  ///< "live", "bundle", "loose"
   std::vector<Gpu> gpus;      ///< AMD GPUs, in PCI order
   std::vector<PciDevice> pci_devices;
-  Known<bool> pci_listed;     ///< true: the PCI bus was listed, so that absence means absence
-  Known<bool> kfd_listed;     ///< true: the KFD topology was looked for
+  Known<bool> pci_listed;  ///< true: the PCI bus was listed, so that absence means absence
+  Known<bool> kfd_listed;  ///< true: the KFD topology was looked for
   Host host;
   Driver driver;
   Access access;
@@ -284,8 +284,8 @@ struct Machine {
   Limits limits;
   std::vector<RocmInstall> rocm;
   std::vector<PythonEnv> pythons;
-  std::map<std::string, Known<std::string>> env;  ///< of the captured process; secrets already redacted
-  Known<bool> env_known;                          ///< true: the environment was captured, so that absence means unset
+  std::map<std::string, Known<std::string>> env;       ///< of the captured process; secrets already redacted
+  Known<bool> env_known;                               ///< true: the environment was captured, so that absence means unset
   std::map<std::string, Known<std::string>> packages;  ///< system packages: name -> version
   std::vector<Disk> disks;
   std::vector<GpuProcess> gpu_processes;

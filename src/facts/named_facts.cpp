@@ -212,8 +212,7 @@ void add_software(Names& n, const Machine& m) {
     n.add(p + "torch_cuda", e.torch_cuda);
     n.add_list(p + "torch_arch_list", e.torch_arch_list, e.torch_arch_origin);
     n.add_list(p + "bundled_libraries", e.bundled_libraries, Origin{"probe/pythons", 0, e.prefix});
-    for (const auto& [library, targets] : e.kernel_targets)
-      n.add_list(p + "kernel_targets." + library, targets, Origin{"probe/pythons", 0, library});
+    for (const auto& [library, targets] : e.kernel_targets) n.add_list(p + "kernel_targets." + library, targets, Origin{"probe/pythons", 0, library});
     if (!e.prefix.empty()) n.add(p + "user_site", Value(e.user_site), Origin{"probe/pythons", 0, e.prefix});
   }
   n.add_map("env", m.env);

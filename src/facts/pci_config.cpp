@@ -77,13 +77,20 @@ PciConfig decode_pci_config(std::string_view raw) {
 
 std::optional<double> gts_of_speed_code(int code) {
   switch (code) {
-    case 1: return 2.5;
-    case 2: return 5.0;
-    case 3: return 8.0;
-    case 4: return 16.0;
-    case 5: return 32.0;
-    case 6: return 64.0;
-    default: return std::nullopt;
+    case 1:
+      return 2.5;
+    case 2:
+      return 5.0;
+    case 3:
+      return 8.0;
+    case 4:
+      return 16.0;
+    case 5:
+      return 32.0;
+    case 6:
+      return 64.0;
+    default:
+      return std::nullopt;
   }
 }
 

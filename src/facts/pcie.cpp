@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t class_pci_bridge = 0x0604;
 constexpr std::uint32_t vendor_ati = 0x1002;
-constexpr std::uint64_t resource_unset = 0x20000000;  ///< IORESOURCE_UNSET
+constexpr std::uint64_t resource_unset = 0x20000000;   ///< IORESOURCE_UNSET
 constexpr std::uint64_t resource_memory = 0x00000200;  ///< IORESOURCE_MEM
 
 struct Link {
@@ -195,7 +195,8 @@ const BusDevice& board_port(const BusDevice& device, const Bus& bus) {
 
 void read_pcie(Gpu& gpu, const BusDevice& device, const Bus& bus) {
   if (!device.address.empty())
-    fill(gpu.pci, {device.address, device.directories.empty() ? device.device_class.origin : bus.evidence().origin(device.directories.front(), 0, device.address)});
+    fill(gpu.pci, {device.address,
+                   device.directories.empty() ? device.device_class.origin : bus.evidence().origin(device.directories.front(), 0, device.address)});
   gpu.drm_card = device.card;
   fill(gpu.vendor_id, device.vendor_id);
   fill(gpu.device_id, device.device_id);

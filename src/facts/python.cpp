@@ -45,9 +45,9 @@ PythonEnv read_environment_entry(const Value& entry, const Evidence& evidence) {
     package.version = item["version"].as_text();
     if (package.name.empty()) continue;
     const auto path = item["path"].as_text();
-    package.origin = evidence.origin(path.empty() ? std::string_view("cmd/pip-list/stdout") : path,
-                                     static_cast<std::uint64_t>(std::max<std::int64_t>(item["line"].as_int(0), 0)),
-                                     package.name + " " + package.version);
+    package.origin =
+        evidence.origin(path.empty() ? std::string_view("cmd/pip-list/stdout") : path,
+                        static_cast<std::uint64_t>(std::max<std::int64_t>(item["line"].as_int(0), 0)), package.name + " " + package.version);
     env.user_site = env.user_site || item["user_site"].as_bool();
     env.packages.push_back(std::move(package));
   }
@@ -147,8 +147,7 @@ void read_torch_local_version(PythonEnv& env) {
 }
 
 void read_pythons(Machine& machine, const Evidence& evidence) {
-  for (const Value& entry : evidence.capture().probe("pythons").items())
-    machine.pythons.push_back(read_environment_entry(entry, evidence));
+  for (const Value& entry : evidence.capture().probe("pythons").items()) machine.pythons.push_back(read_environment_entry(entry, evidence));
   if (machine.pythons.empty())
     for (const auto& [source, text] : evidence.outputs("pip-list")) {
       PythonEnv env;

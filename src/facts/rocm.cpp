@@ -54,8 +54,7 @@ void read_rocm(Machine& machine, const Evidence& evidence) {
     for (const char* file : {"/.info/version", "/.info/version-rocm"}) {
       const auto text = evidence.value(root + file);
       if (!text || install.version) continue;
-      if (std::string release = release_of(*text); !release.empty())
-        install.version = {std::move(release), evidence.origin(root + file, 1, *text)};
+      if (std::string release = release_of(*text); !release.empty()) install.version = {std::move(release), evidence.origin(root + file, 1, *text)};
     }
     if (install.version || !install.link_to.empty()) machine.rocm.push_back(std::move(install));
   }

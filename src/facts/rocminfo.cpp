@@ -65,7 +65,8 @@ struct Reader {
     const auto colon = text.find(':');
     if (colon == std::string_view::npos) return;
     const auto key = text.substr(0, colon);
-    const auto value = trim(text.substr(text.find_first_not_of(':', colon) == std::string_view::npos ? text.size() : text.find_first_not_of(':', colon)));
+    const auto value =
+        trim(text.substr(text.find_first_not_of(':', colon) == std::string_view::npos ? text.size() : text.find_first_not_of(':', colon)));
     member(key, value, from());
   }
 

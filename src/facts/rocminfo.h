@@ -20,8 +20,8 @@ struct RocminfoAgent {
 
 struct Rocminfo {
   std::vector<RocminfoAgent> gpus;
-  Known<bool> module_loaded;            ///< "ROCk module ... is loaded" / "is NOT loaded"
-  Known<std::string> module_version;    ///< of the packaged driver, in the same line
+  Known<bool> module_loaded;          ///< "ROCk module ... is loaded" / "is NOT loaded"
+  Known<std::string> module_version;  ///< of the packaged driver, in the same line
 };
 
 Rocminfo parse_rocminfo(const Evidence& evidence, std::string_view source, std::string_view text);

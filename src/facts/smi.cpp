@@ -20,7 +20,8 @@ std::optional<double> number_of(const Value& value) {
 
 /// "0x744c" or "29772".
 std::optional<std::uint32_t> id_of(const Value& value) {
-  if (value.kind() == Value::Kind::integer && value.as_int() >= 0 && value.as_int() <= 0xffffffffLL) return static_cast<std::uint32_t>(value.as_int());
+  if (value.kind() == Value::Kind::integer && value.as_int() >= 0 && value.as_int() <= 0xffffffffLL)
+    return static_cast<std::uint32_t>(value.as_int());
   const std::string_view s = trim(value.as_text());
   return to_integer<std::uint32_t>(s, s.starts_with("0x") || s.starts_with("0X") ? 16 : 10);
 }
@@ -84,7 +85,8 @@ double unit_of_memory(const Value& value) {
 std::string hex_id(std::string_view text) {
   std::string s = lower(trim(text));
   if (s.starts_with("0x")) s = s.substr(2);
-  if (s.empty() || s.size() > 16 || s.find_first_not_of("0123456789abcdef") != std::string::npos || s.find_first_not_of('0') == std::string::npos) return {};
+  if (s.empty() || s.size() > 16 || s.find_first_not_of("0123456789abcdef") != std::string::npos || s.find_first_not_of('0') == std::string::npos)
+    return {};
   return std::string(16 - s.size(), '0') + s;
 }
 
@@ -94,9 +96,12 @@ Gpu* gpu_for(Machine& machine, std::string_view bdf, std::string_view unique_id,
   const auto address = parse_pci(trim(bdf));
   std::vector<Gpu*> same;
   for (Gpu& gpu : machine.gpus) {
-    if (address && gpu.pci && *gpu.pci == address->to_string()) same.push_back(&gpu);
-    else if (!address && !unique_id.empty() && gpu.unique_id && *gpu.unique_id == unique_id) same.push_back(&gpu);
-    else if (gpu.smi_id && *gpu.smi_id == index && !(address && gpu.pci)) same.push_back(&gpu);
+    if (address && gpu.pci && *gpu.pci == address->to_string())
+      same.push_back(&gpu);
+    else if (!address && !unique_id.empty() && gpu.unique_id && *gpu.unique_id == unique_id)
+      same.push_back(&gpu);
+    else if (gpu.smi_id && *gpu.smi_id == index && !(address && gpu.pci))
+      same.push_back(&gpu);
   }
   for (Gpu* gpu : same)
     if (!gpu->smi_id || *gpu->smi_id == index) return gpu;
@@ -224,8 +229,10 @@ Value amd_smi_text(std::string_view text) {
     while (!stack.empty() && stack.back().indent >= indent) {
       Open last = std::move(stack.back());
       stack.pop_back();
-      if (stack.empty()) out.push(std::move(last.value));
-      else stack.back().value.set(last.key, std::move(last.value));
+      if (stack.empty())
+        out.push(std::move(last.value));
+      else
+        stack.back().value.set(last.key, std::move(last.value));
     }
   };
   constexpr std::size_t deepest = 16;

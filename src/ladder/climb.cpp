@@ -79,12 +79,18 @@ RungStatus judge(const std::vector<CheckResult>& checks) {
   RungStatus status = RungStatus::skip;
   const auto rank = [](RungStatus s) {
     switch (s) {
-      case RungStatus::skip: return 0;
-      case RungStatus::pass: return 1;
-      case RungStatus::warn: return 2;
-      case RungStatus::error: return 3;
-      case RungStatus::fail: return 4;
-      case RungStatus::not_reached: return -1;
+      case RungStatus::skip:
+        return 0;
+      case RungStatus::pass:
+        return 1;
+      case RungStatus::warn:
+        return 2;
+      case RungStatus::error:
+        return 3;
+      case RungStatus::fail:
+        return 4;
+      case RungStatus::not_reached:
+        return -1;
     }
     return -1;
   };
@@ -103,12 +109,18 @@ RungStatus judge(const std::vector<CheckResult>& checks) {
 
 std::string_view status_name(RungStatus status) {
   switch (status) {
-    case RungStatus::pass: return "pass";
-    case RungStatus::warn: return "warn";
-    case RungStatus::fail: return "fail";
-    case RungStatus::skip: return "skip";
-    case RungStatus::error: return "error";
-    case RungStatus::not_reached: return "not-reached";
+    case RungStatus::pass:
+      return "pass";
+    case RungStatus::warn:
+      return "warn";
+    case RungStatus::fail:
+      return "fail";
+    case RungStatus::skip:
+      return "skip";
+    case RungStatus::error:
+      return "error";
+    case RungStatus::not_reached:
+      return "not-reached";
   }
   return "error";
 }

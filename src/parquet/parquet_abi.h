@@ -63,12 +63,12 @@ typedef int (*ffp_inspect_fn)(const char* path, char** json, char* error, size_t
 typedef void (*ffp_free_fn)(void* pointer);
 /// Streams the named top-level columns (all when n is 0) in file order, batches of at most `batch_rows` rows.
 /// `threads` != 0: columns are decoded in parallel.
-typedef int (*ffp_scan_fn)(const char* path, const char* const* columns, size_t n, int64_t batch_rows, int threads, struct ArrowArrayStream* out, char* error,
-                           size_t error_size);
+typedef int (*ffp_scan_fn)(const char* path, const char* const* columns, size_t n, int64_t batch_rows, int threads, struct ArrowArrayStream* out,
+                           char* error, size_t error_size);
 /// Writes a stream as one Parquet file; takes the stream over. `metadata` holds 2*n_metadata texts: key, value, …
 /// `rows_per_group`: at most so many rows in a row group. compression: "snappy", "zstd", "none".
-typedef int (*ffp_write_fn)(const char* path, struct ArrowArrayStream* in, int64_t rows_per_group, const char* compression, const char* const* metadata,
-                            size_t n_metadata, char* error, size_t error_size);
+typedef int (*ffp_write_fn)(const char* path, struct ArrowArrayStream* in, int64_t rows_per_group, const char* compression,
+                            const char* const* metadata, size_t n_metadata, char* error, size_t error_size);
 
 #ifdef __cplusplus
 }

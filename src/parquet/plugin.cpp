@@ -1,9 +1,7 @@
 // firstfault-parquet.so: Parquet through the Arrow of a Python wheel. Nothing but the C surface of parquet_abi.h leaves
 // this file, and every exception ends here.
-#define ARROW_C_DATA_INTERFACE    // the structs come from parquet_abi.h
+#define ARROW_C_DATA_INTERFACE  // the structs come from parquet_abi.h
 #define ARROW_C_STREAM_INTERFACE
-
-#include "parquet/parquet_abi.h"
 
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
@@ -20,6 +18,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "parquet/parquet_abi.h"
 
 namespace {
 
@@ -113,10 +113,12 @@ __attribute__((visibility("default"))) int ffp_inspect(const char* path, char** 
     std::shared_ptr<arrow::Schema> fields;
     ARROW_RETURN_NOT_OK(arrow_reader->GetSchema(&fields));
     for (int i = 0; i < fields->num_fields(); ++i)
-      out += std::string(i != 0 ? "," : "") + "{\"name\":" + quoted(fields->field(i)->name()) + ",\"type\":" + quoted(fields->field(i)->type()->ToString()) + "}";
+      out += std::string(i != 0 ? "," : "") + "{\"name\":" + quoted(fields->field(i)->name()) +
+             ",\"type\":" + quoted(fields->field(i)->type()->ToString()) + "}";
     out += "],\"metadata\":{";
     if (key_values != nullptr)
-      for (int64_t i = 0; i < key_values->size(); ++i) out += std::string(i != 0 ? "," : "") + quoted(key_values->key(i)) + ":" + quoted(key_values->value(i));
+      for (int64_t i = 0; i < key_values->size(); ++i)
+        out += std::string(i != 0 ? "," : "") + quoted(key_values->key(i)) + ":" + quoted(key_values->value(i));
     out += "},\"created_by\":" + quoted(created_by) + "}";
     *json = strdup(out.c_str());
     return *json != nullptr ? arrow::Status::OK() : arrow::Status::OutOfMemory("out of memory");
@@ -169,7 +171,9 @@ __attribute__((visibility("default"))) int ffp_write(const char* path, struct Ar
     ARROW_ASSIGN_OR_RAISE(auto batches, arrow::ImportRecordBatchReader(in));
     parquet::WriterProperties::Builder builder;
     const std::string codec = compression;
-    builder.compression(codec == "zstd" ? parquet::Compression::ZSTD : codec == "none" ? parquet::Compression::UNCOMPRESSED : parquet::Compression::SNAPPY);
+    builder.compression(codec == "zstd"   ? parquet::Compression::ZSTD
+                        : codec == "none" ? parquet::Compression::UNCOMPRESSED
+                                          : parquet::Compression::SNAPPY);
     builder.max_row_group_length(std::max<int64_t>(1, rows_per_group));
     auto schema = batches->schema();
     if (n_metadata != 0) {
@@ -182,7 +186,8 @@ __attribute__((visibility("default"))) int ffp_write(const char* path, struct Ar
     }
     ARROW_ASSIGN_OR_RAISE(auto sink, arrow::io::FileOutputStream::Open(path));
     const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-    ARROW_ASSIGN_OR_RAISE(auto writer, parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), sink, builder.build(), arrow_properties));
+    ARROW_ASSIGN_OR_RAISE(auto writer,
+                          parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), sink, builder.build(), arrow_properties));
     while (true) {
       std::shared_ptr<arrow::RecordBatch> batch;
       ARROW_RETURN_NOT_OK(batches->ReadNext(&batch));

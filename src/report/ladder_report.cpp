@@ -26,23 +26,34 @@ std::string place(const Evidence& e) { return e.line != 0 ? fmt::format("{}:{}",
 
 std::string mark(ladder::RungStatus status, const Style& style) {
   switch (status) {
-    case ladder::RungStatus::pass: return style.green("holds  ");
-    case ladder::RungStatus::warn: return style.yellow("holds !");
-    case ladder::RungStatus::fail: return style.red("BROKEN ");
-    case ladder::RungStatus::error: return style.red("ERROR  ");
-    case ladder::RungStatus::skip: return style.dim("skipped");
-    case ladder::RungStatus::not_reached: return style.dim("-      ");
+    case ladder::RungStatus::pass:
+      return style.green("holds  ");
+    case ladder::RungStatus::warn:
+      return style.yellow("holds !");
+    case ladder::RungStatus::fail:
+      return style.red("BROKEN ");
+    case ladder::RungStatus::error:
+      return style.red("ERROR  ");
+    case ladder::RungStatus::skip:
+      return style.dim("skipped");
+    case ladder::RungStatus::not_reached:
+      return style.dim("-      ");
   }
   return {};
 }
 
 std::string mark(Status status, const Style& style) {
   switch (status) {
-    case Status::pass: return style.green("ok  ");
-    case Status::warn: return style.yellow("warn");
-    case Status::fail: return style.red("FAIL");
-    case Status::skip: return style.dim("skip");
-    case Status::error: return style.red("ERR ");
+    case Status::pass:
+      return style.green("ok  ");
+    case Status::warn:
+      return style.yellow("warn");
+    case Status::fail:
+      return style.red("FAIL");
+    case Status::skip:
+      return style.dim("skip");
+    case Status::error:
+      return style.red("ERR ");
   }
   return {};
 }
@@ -75,9 +86,7 @@ void bullet(std::string& out, std::string_view text, std::size_t indent, std::si
 }
 
 /// Commands are never wrapped: they are there to be copied.
-void command(std::string& out, std::string_view text, std::size_t indent) {
-  out += std::string(indent, ' ') + "$ " + printable(text, 2000) + "\n";
-}
+void command(std::string& out, std::string_view text, std::size_t indent) { out += std::string(indent, ' ') + "$ " + printable(text, 2000) + "\n"; }
 
 void first_fault_text(std::string& out, const CheckResult& fault, const Style& style, std::size_t width) {
   out += "\n" + style.red(fault.status == Status::error ? "A check could not run" : "First fault") + "  " + style.bold(fault.id);
@@ -108,7 +117,8 @@ void check_line(std::string& out, const CheckResult& c, const Style& style, std:
 }  // namespace
 
 Value check_value(const CheckResult& r) {
-  Value out = Value::object({{"id", r.id}, {"status", std::string(ff::status_name(r.status))}, {"causes", Value::list_of(r.causes)}, {"summary", r.summary}});
+  Value out =
+      Value::object({{"id", r.id}, {"status", std::string(ff::status_name(r.status))}, {"causes", Value::list_of(r.causes)}, {"summary", r.summary}});
   out.set("measured", r.measured.is_null() ? Value::object() : r.measured);
   out.set("evidence", evidence_value(r.evidence)).set("fix", Value::list_of(r.fix)).set("verify", Value::list_of(r.verify));
   if (!r.blocked_by.empty()) out.set("blocked_by", r.blocked_by);
@@ -157,7 +167,8 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
     std::size_t shown = 0;
     for (const auto& diagnosis : context.diagnoses.items()) {
       if (diagnosis["benign"].as_bool() || ++shown > 3) continue;
-      bullet(out, fmt::format("{} ({}): {}", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text(), diagnosis["title"].as_text()), 2, width);
+      bullet(out, fmt::format("{} ({}): {}", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text(), diagnosis["title"].as_text()), 2,
+             width);
     }
   }
   for (const auto& note : context.notes) out += style.yellow("note ") + wrapped(printable(note, 2000), 5, width) + "\n";
@@ -200,7 +211,8 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
   }
   out += "## The ladder\n\n| rung | | |\n|---|---|---|\n";
   for (const auto& rung : climb.rungs)
-    out += fmt::format("| {} | {} | {} |\n", rung_name(rung.rung), ladder::status_name(rung.status), cell(rung.reason.empty() ? count_words(rung) : rung.reason));
+    out += fmt::format("| {} | {} | {} |\n", rung_name(rung.rung), ladder::status_name(rung.status),
+                       cell(rung.reason.empty() ? count_words(rung) : rung.reason));
   for (const auto& rung : climb.rungs) {
     if (rung.checks.empty()) continue;
     out += fmt::format("\n## Rung {}\n\n| check | status | |\n|---|---|---|\n", rung_name(rung.rung));
@@ -214,7 +226,8 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
   if (!context.diagnoses.items().empty()) {
     out += "\n## What the logs say\n\n| cause | confidence | |\n|---|---|---|\n";
     for (const auto& d : context.diagnoses.items())
-      out += fmt::format("| `{}` | {} | {} |\n", cell(d["cause"].as_text()), d["benign"].as_bool() ? "harmless" : d["confidence"].as_text(), cell(d["title"].as_text()));
+      out += fmt::format("| `{}` | {} | {} |\n", cell(d["cause"].as_text()), d["benign"].as_bool() ? "harmless" : d["confidence"].as_text(),
+                         cell(d["title"].as_text()));
   }
   if (!context.notes.empty()) {
     out += "\n## Notes\n\n";
@@ -249,7 +262,8 @@ Result<ladder::Climb> climb_from_value(const Value& document) {
   if (document["schema"].as_text() != "firstfault/ladder/1") return fail("is no ladder result (schema firstfault/ladder/1)");
   constexpr std::array statuses{Status::pass, Status::warn, Status::fail, Status::skip, Status::error};
   using ladder::RungStatus;
-  constexpr std::array rung_statuses{RungStatus::pass, RungStatus::warn, RungStatus::fail, RungStatus::skip, RungStatus::error, RungStatus::not_reached};
+  constexpr std::array rung_statuses{RungStatus::pass, RungStatus::warn,  RungStatus::fail,
+                                     RungStatus::skip, RungStatus::error, RungStatus::not_reached};
   ladder::Climb climb;
   climb.first_fault = document["first_fault"].as_text();
   for (const auto& item : document["rungs"].items()) {
@@ -273,7 +287,8 @@ Result<ladder::Climb> climb_from_value(const Value& document) {
       check.blocked_by = c["blocked_by"].as_text();
       check.duration = std::chrono::microseconds(c["duration_us"].as_int());
       for (const auto& e : c["evidence"].items())
-        check.evidence.push_back({std::string(e["source"].as_text()), static_cast<std::uint64_t>(std::max<std::int64_t>(0, e["line"].as_int())), std::string(e["text"].as_text())});
+        check.evidence.push_back({std::string(e["source"].as_text()), static_cast<std::uint64_t>(std::max<std::int64_t>(0, e["line"].as_int())),
+                                  std::string(e["text"].as_text())});
       rung.checks.push_back(std::move(check));
     }
     climb.rungs.push_back(std::move(rung));

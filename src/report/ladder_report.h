@@ -16,12 +16,12 @@ Value ladder_value(const ladder::Climb& climb, const Value& diagnoses, const std
 
 /// What else the screen says; every member may be empty.
 struct LadderContext {
-  std::string subject;       ///< "this machine (hostname)" or "capture examples/…"
-  std::string machine;       ///< "2 x RX 7900 XTX (gfx1100), ROCm 7.0.2, kernel 6.8"
+  std::string subject;  ///< "this machine (hostname)" or "capture examples/…"
+  std::string machine;  ///< "2 x RX 7900 XTX (gfx1100), ROCm 7.0.2, kernel 6.8"
   std::string run_path;
-  Value diagnoses;           ///< list as above
+  Value diagnoses;                 ///< list as above
   std::vector<std::string> notes;  ///< changed variables, warnings of the comparison, what could not be read
-  bool show_all = false;     ///< passing and skipped checks too
+  bool show_all = false;           ///< passing and skipped checks too
 };
 
 /// One screen that a tired person can act on: the ladder, the first fault, why, what to do, how to prove it.

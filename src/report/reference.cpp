@@ -23,14 +23,18 @@ std::vector<std::string> strings(const std::vector<std::string_view>& views) { r
 
 std::string checks_markdown(std::span<const ladder::RungEntry> ladder) {
   std::string out = "# Checks\n\n" + std::string(generated);
-  out += "A check answers one question with pass, warn, fail, skip (not applicable, not given, or made meaningless by an earlier failure, which it names) or error "
-         "(the check itself could not run). A failing check names its causes; [causes.md](causes.md) has their fixes.\n";
+  out +=
+      "A check answers one question with pass, warn, fail, skip (not applicable, not given, or made meaningless by an earlier failure, which it "
+      "names) or error "
+      "(the check itself could not run). A failing check names its causes; [causes.md](causes.md) has their fixes.\n";
   for (const auto& entry : ladder) {
     if (entry.checks().empty()) continue;
-    out += fmt::format("\n## Rung {}: {}\n\n| check | question | how it answers | causes | needs |\n|---|---|---|---|---|\n", rung_name(entry.rung), rung_title(entry.rung));
+    out += fmt::format("\n## Rung {}: {}\n\n| check | question | how it answers | causes | needs |\n|---|---|---|---|---|\n", rung_name(entry.rung),
+                       rung_title(entry.rung));
     for (const auto& c : entry.checks()) {
       std::string causes;
-      for (const auto cause : c.causes) causes += fmt::format("{}[`{}`](causes.md#{})", causes.empty() ? "" : ", ", cause, replace_all(std::string(cause), ".", ""));
+      for (const auto cause : c.causes)
+        causes += fmt::format("{}[`{}`](causes.md#{})", causes.empty() ? "" : ", ", cause, replace_all(std::string(cause), ".", ""));
       std::string needs;
       for (const auto need : c.needs) needs += fmt::format("{}`{}`", needs.empty() ? "" : ", ", need);
       out += fmt::format("| `{}` | {} | {} | {} | {} |\n", c.id, cell(std::string(c.question)), cell(std::string(c.how)), causes, needs);

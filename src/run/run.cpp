@@ -76,7 +76,8 @@ std::string utc_now() {
 Result<Run> Run::create(const std::string& root, const Options& options) {
   std::error_code error;
   fs::create_directories(root, error);
-  if (error) return fail("the directory for runs cannot be made: " + error.message(), root, "choose another place with --runs DIR or FIRSTFAULT_RUNS");
+  if (error)
+    return fail("the directory for runs cannot be made: " + error.message(), root, "choose another place with --runs DIR or FIRSTFAULT_RUNS");
   std::string time = utc_now().substr(0, 19);
   std::ranges::replace(time, ':', '-');
   const std::string base = root + "/" + time + "-" + options.command;

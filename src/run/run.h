@@ -25,9 +25,9 @@ namespace ff::run {
 class Run {
  public:
   struct Options {
-    std::string command;             ///< "check"
-    std::vector<std::string> argv;   ///< the command line as typed, secrets redacted by the caller
-    std::string parent;              ///< path of the run that this one follows; may be empty
+    std::string command;            ///< "check"
+    std::vector<std::string> argv;  ///< the command line as typed, secrets redacted by the caller
+    std::string parent;             ///< path of the run that this one follows; may be empty
   };
   /// Makes <root>/<UTC time>-<command>[-N]. Fails when the root cannot be written (remedy: --runs DIR).
   static Result<Run> create(const std::string& root, const Options& options);

@@ -11,9 +11,9 @@ namespace {
 
 /// Programs that only look, whatever their arguments (the exceptions are below).
 constexpr std::array<std::string_view, 41> looking{
-    "test",  "[",     "ls",    "stat",    "cat",    "grep",      "egrep", "head",   "tail",  "wc",   "id",       "groups", "getent", "getfacl",
-    "uname", "lsmod", "lspci", "modinfo", "dmesg",  "rocminfo",  "which", "type",   "echo",  "df",   "free",     "nproc",  "ulimit", "readlink",
-    "sort",  "uniq",  "cut",   "ldd",     "nm",     "readelf",   "file",  "printenv", "true", "findmnt", "mokutil", "clinfo", "ldconfig"};
+    "test",  "[",     "ls",    "stat",    "cat",   "grep",     "egrep", "head",     "tail", "wc",      "id",      "groups", "getent",  "getfacl",
+    "uname", "lsmod", "lspci", "modinfo", "dmesg", "rocminfo", "which", "type",     "echo", "df",      "free",    "nproc",  "ulimit",  "readlink",
+    "sort",  "uniq",  "cut",   "ldd",     "nm",    "readelf",  "file",  "printenv", "true", "findmnt", "mokutil", "clinfo", "ldconfig"};
 
 bool only_looks(std::string_view segment) {
   auto parts = words(segment);
@@ -27,11 +27,17 @@ bool only_looks(std::string_view segment) {
   if (program == "ldconfig") return has("-p") && parts.size() == 2;
   if (program == "mokutil") return has("--sb-state") && parts.size() == 2;
   if (program == "sort") return !has("-o");
-  if (program == "journalctl") return std::ranges::none_of(parts, [](std::string_view w) { return w.starts_with("--vacuum") || w == "--rotate" || w == "--flush"; });
+  if (program == "journalctl")
+    return std::ranges::none_of(parts, [](std::string_view w) { return w.starts_with("--vacuum") || w == "--rotate" || w == "--flush"; });
   if (program == "dkms") return has("status");
-  if (program == "amd-smi") return parts.size() > 1 && (parts[1] == "static" || parts[1] == "metric" || parts[1] == "list" || parts[1] == "version" || parts[1] == "bad-pages" || parts[1] == "topology");
-  if (program == "rocm-smi") return std::ranges::all_of(parts.begin() + 1, parts.end(), [](std::string_view w) { return w.starts_with("--show") || w == "-a" || w == "--json"; });
-  if (program == "pip" || program == "pip3") return parts.size() > 1 && (parts[1] == "list" || parts[1] == "show" || parts[1] == "check" || parts[1] == "freeze");
+  if (program == "amd-smi")
+    return parts.size() > 1 && (parts[1] == "static" || parts[1] == "metric" || parts[1] == "list" || parts[1] == "version" ||
+                                parts[1] == "bad-pages" || parts[1] == "topology");
+  if (program == "rocm-smi")
+    return std::ranges::all_of(parts.begin() + 1, parts.end(),
+                               [](std::string_view w) { return w.starts_with("--show") || w == "-a" || w == "--json"; });
+  if (program == "pip" || program == "pip3")
+    return parts.size() > 1 && (parts[1] == "list" || parts[1] == "show" || parts[1] == "check" || parts[1] == "freeze");
   if (program == "firstfault") return true;
   return std::ranges::find(looking, program) != looking.end();
 }
@@ -40,10 +46,14 @@ bool only_looks(std::string_view segment) {
 
 std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::fixed: return "fixed";
-    case Outcome::not_fixed: return "not fixed";
-    case Outcome::another_fault: return "another fault";
-    case Outcome::undecided: return "undecided";
+    case Outcome::fixed:
+      return "fixed";
+    case Outcome::not_fixed:
+      return "not fixed";
+    case Outcome::another_fault:
+      return "another fault";
+    case Outcome::undecided:
+      return "undecided";
   }
   return "undecided";
 }
@@ -65,7 +75,8 @@ VerifyKind classify_verify(std::string_view command) {
   // <your command>, PID, …: something that a person must fill in. "<" followed by a letter and closed is no redirection.
   for (auto at = text.find('<'); at != std::string_view::npos; at = text.find('<', at + 1)) {
     const auto end = text.find('>', at);
-    if (end != std::string_view::npos && at + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0) return VerifyKind::template_;
+    if (end != std::string_view::npos && at + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[at + 1])) != 0)
+      return VerifyKind::template_;
   }
   if (contains(text, "…") || contains(text, "...")) return VerifyKind::template_;
   // Redirections write files; substitutions and quoting hide what is executed. Only 2>/dev/null and 2>&1 are understood.

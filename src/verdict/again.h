@@ -18,9 +18,9 @@ Outcome judge_again(std::string_view check_id, const ladder::Climb& climb);
 
 /// How a verify command may be run.
 enum class VerifyKind {
-  reads,    ///< only looks: may be run at once
-  changes,  ///< may change something, or cannot be told: ask first
-  template_ ///< holds a placeholder such as <your command>: a person must complete it
+  reads,     ///< only looks: may be run at once
+  changes,   ///< may change something, or cannot be told: ask first
+  template_  ///< holds a placeholder such as <your command>: a person must complete it
 };
 /// Conservative: a command only `reads` when every word that is executed in it is known to only look.
 VerifyKind classify_verify(std::string_view command);

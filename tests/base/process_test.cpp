@@ -48,7 +48,8 @@ TEST(Process, GivesNoStandardInput) {
 }
 
 TEST(Process, UsesTheGivenEnvironmentAndDirectory) {
-  const ChildResult result = run_child({.argv = {"/bin/sh", "-c", "echo $A; pwd"}, .environment = std::vector<std::string>{"A=b"}, .directory = "/usr"});
+  const ChildResult result =
+      run_child({.argv = {"/bin/sh", "-c", "echo $A; pwd"}, .environment = std::vector<std::string>{"A=b"}, .directory = "/usr"});
   EXPECT_EQ(result.out, "b\n/usr\n");
 }
 

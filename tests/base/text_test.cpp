@@ -30,7 +30,10 @@ TEST(Text, ComparesVersionsByNumber) {
 
 TEST(Text, RepairsUtf8) {
   EXPECT_EQ(to_utf8("gr\xC3\xBCn"), "gr\xC3\xBCn");
-  EXPECT_EQ(to_utf8("\xff" "a\xC3"), "\xEF\xBF\xBD" "a\xEF\xBF\xBD");
+  EXPECT_EQ(to_utf8("\xff"
+                    "a\xC3"),
+            "\xEF\xBF\xBD"
+            "a\xEF\xBF\xBD");
   EXPECT_EQ(to_utf8("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD") << "overlong NUL";
 }
 

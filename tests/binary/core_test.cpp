@@ -161,7 +161,8 @@ TEST(Owners, AreToldByPath) {
   EXPECT_EQ(owner_of("/venv/lib/python3.12/site-packages/torch/lib/libtorch_hip.so", ""), Owner::torch);
   EXPECT_EQ(owner_of("/usr/lib/x86_64-linux-gnu/libdrm_amdgpu.so.1", ""), Owner::gpu_driver);
   EXPECT_EQ(owner_of("/usr/bin/python3.11", ""), Owner::python);
-  EXPECT_EQ(owner_of("/venv/lib/python3.12/site-packages/numpy/_core/_multiarray_umath.cpython-312-x86_64-linux-gnu.so", ""), Owner::python_extension);
+  EXPECT_EQ(owner_of("/venv/lib/python3.12/site-packages/numpy/_core/_multiarray_umath.cpython-312-x86_64-linux-gnu.so", ""),
+            Owner::python_extension);
   EXPECT_EQ(owner_of("/lib/x86_64-linux-gnu/libc.so.6", ""), Owner::system);
   EXPECT_EQ(owner_of("/home/me/app", "/home/me/app"), Owner::program);
   EXPECT_EQ(owner_of("", ""), Owner::nowhere);
@@ -200,7 +201,10 @@ std::string gpu_core(bool note_version) {
   note += agent + queue;
   const auto content = static_cast<std::uint32_t>(note.size() - start);
   std::memcpy(note.data() + 4, &content, 4);
-  std::string out("\x7f" "ELF\2\1\1\x40", 8);
+  std::string out(
+      "\x7f"
+      "ELF\2\1\1\x40",
+      8);
   out.resize(64 + 56, '\0');
   const auto at = [&](std::size_t offset, auto value) { std::memcpy(out.data() + offset, &value, sizeof(value)); };
   at(16, std::uint16_t{4});

@@ -36,9 +36,10 @@ std::set<std::string> names(const LoaderView& view) {
 TEST(Loader, AgreesWithTheSystemsLoaderOnThePrograms) {
   if (!fs::exists("/lib64/ld-linux-x86-64.so.2")) GTEST_SKIP() << "no glibc loader here";
   int compared = 0;
-  for (const auto* program : {"/bin/ls", "/bin/bash", "/bin/tar", "/bin/grep", "/bin/sed", "/usr/bin/git", "/usr/bin/gcc", "/usr/bin/ld", "/usr/bin/cmake", "/usr/bin/ninja",
-                              "/usr/bin/gdb", "/usr/bin/python3", "/usr/bin/perl", "/usr/bin/ccache", "/usr/bin/curl", "/usr/bin/ssh", "/usr/bin/zstd", "/usr/bin/xz", "/usr/bin/clang-19",
-                              "/usr/bin/as", "/usr/bin/file", "/usr/bin/make", "/usr/bin/openssl"}) {
+  for (const auto* program : {"/bin/ls",           "/bin/bash",       "/bin/tar",       "/bin/grep",      "/bin/sed",        "/usr/bin/git",
+                              "/usr/bin/gcc",      "/usr/bin/ld",     "/usr/bin/cmake", "/usr/bin/ninja", "/usr/bin/gdb",    "/usr/bin/python3",
+                              "/usr/bin/perl",     "/usr/bin/ccache", "/usr/bin/curl",  "/usr/bin/ssh",   "/usr/bin/zstd",   "/usr/bin/xz",
+                              "/usr/bin/clang-19", "/usr/bin/as",     "/usr/bin/file",  "/usr/bin/make",  "/usr/bin/openssl"}) {
     if (!fs::exists(program)) continue;
     const auto told = run({"/lib64/ld-linux-x86-64.so.2", "--list", program});
     if (!told.ok()) continue;  // a script, or static
@@ -86,7 +87,8 @@ class LoaderConflict : public WithDirectory {
     const auto view = resolve(directory + "/program", options);
     EXPECT_TRUE(view);
     for (const auto& library : view->loaded)
-      if (library.name == "libthing.so.1") return std::string(found_by_name(library.by)) + " " + fs::path(library.path).lexically_relative(directory).lexically_normal().string();
+      if (library.name == "libthing.so.1")
+        return std::string(found_by_name(library.by)) + " " + fs::path(library.path).lexically_relative(directory).lexically_normal().string();
     return "missing";
   }
 };
@@ -116,7 +118,8 @@ TEST_F(LoaderConflict, AMissingLibraryNamesWhoAsksForIt) {
 }
 
 TEST_F(LoaderConflict, AVersionThatTheLibraryLacksIsFound) {
-  const auto old_map = write("old.map", "THING_1.0 { global: thing; };"), new_map = write("new.map", "THING_1.0 { }; THING_1.2 { global: thing; } THING_1.0;");
+  const auto old_map = write("old.map", "THING_1.0 { global: thing; };"),
+             new_map = write("new.map", "THING_1.0 { }; THING_1.2 { global: thing; } THING_1.0;");
   library("a", "1", {"-Wl,--version-script," + new_map});
   library("b", "2", {"-Wl,--version-script," + old_map});
   program({});
@@ -150,7 +153,8 @@ TEST_F(LoaderConflict, RocmLibrariesOfTwoInstallationsAreAFault) {
   compile("int hip(void) { return 1; }", {directory + "/rocm-6/lib/libamdhip64.so.6", "-shared", "-fPIC", "-Wl,-soname,libamdhip64.so.6"});
   compile("int hip7(void) { return 1; }", {directory + "/wheel/lib/libamdhip64.so.7", "-shared", "-fPIC", "-Wl,-soname,libamdhip64.so.7"});
   compile("int hip(void); int hip7(void); int main(void) { return hip() + hip7(); }",
-          {directory + "/program", directory + "/rocm-6/lib/libamdhip64.so.6", directory + "/wheel/lib/libamdhip64.so.7", "-Wl,-rpath,$ORIGIN/rocm-6/lib:$ORIGIN/wheel/lib"});
+          {directory + "/program", directory + "/rocm-6/lib/libamdhip64.so.6", directory + "/wheel/lib/libamdhip64.so.7",
+           "-Wl,-rpath,$ORIGIN/rocm-6/lib:$ORIGIN/wheel/lib"});
   const auto view = resolve(directory + "/program", {});
   EXPECT_EQ(view->mixed_rocm.size(), 2U);
   EXPECT_EQ(view->duplicates.size(), 1U);

@@ -54,8 +54,15 @@ TEST(Kernels, SayWhatLlvmReadelfSays) {
   ASSERT_EQ(kernels->size(), 2U);
   const Kernel& tile = kernels->at(1);
   EXPECT_EQ(tile.name, "tile");
-  const std::pair<const char*, int> expected[] = {{"vgpr_count", 18}, {"agpr_count", 0}, {"sgpr_count", 23}, {"group_segment_fixed_size", 4096}, {"private_segment_fixed_size", 0},
-                                                  {"kernarg_segment_size", 16}, {"max_flat_workgroup_size", 256}, {"wavefront_size", 64}, {"vgpr_spill_count", 0}};
+  const std::pair<const char*, int> expected[] = {{"vgpr_count", 18},
+                                                  {"agpr_count", 0},
+                                                  {"sgpr_count", 23},
+                                                  {"group_segment_fixed_size", 4096},
+                                                  {"private_segment_fixed_size", 0},
+                                                  {"kernarg_segment_size", 16},
+                                                  {"max_flat_workgroup_size", 256},
+                                                  {"wavefront_size", 64},
+                                                  {"vgpr_spill_count", 0}};
   for (const auto& [name, value] : expected) EXPECT_EQ(tile.metadata[name].as_int(-1), value) << name;
   EXPECT_EQ(tile.metadata["args"].items().at(1)["offset"].as_int(), 8);
   ASSERT_TRUE(tile.descriptor);

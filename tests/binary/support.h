@@ -20,7 +20,8 @@ inline std::string read_file(const std::string& path) {
 /// A directory that is removed with the test.
 class WithDirectory : public testing::Test {
  protected:
-  std::string directory = testing::TempDir() + "firstfault-binary." + std::to_string(::getpid()) + "." + testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::string directory =
+      testing::TempDir() + "firstfault-binary." + std::to_string(::getpid()) + "." + testing::UnitTest::GetInstance()->current_test_info()->name();
   void SetUp() override { std::filesystem::create_directories(directory); }
   void TearDown() override { std::filesystem::remove_all(directory); }
   std::string write(const std::string& name, const std::string& content) const {

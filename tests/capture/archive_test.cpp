@@ -75,7 +75,8 @@ TEST(Archive, ReadsZipAndPlainTar) {
 
 TEST(Archive, RefusesPathsThatLeaveTheirDirectory) {
   for (const char* path : {"../etc/passwd", "a/../../b", "/etc/passwd", "a/..", "..", "a\\..\\b"})
-    EXPECT_NE(refusal(make_archive({{path, "x"}})).find("leaves its directory"), std::string::npos) << path << ": " << refusal(make_archive({{path, "x"}}));
+    EXPECT_NE(refusal(make_archive({{path, "x"}})).find("leaves its directory"), std::string::npos)
+        << path << ": " << refusal(make_archive({{path, "x"}}));
 }
 
 TEST(Archive, RefusesLinksAndDevices) {

@@ -53,7 +53,9 @@ class FakeRoot {
   }
   void remove(const std::string& path) const { fs::remove_all(directory_.path().string() + path); }
   [[nodiscard]] std::string path() const { return directory_.path().string(); }
-  [[nodiscard]] CollectOptions options() const { return {.root = path(), .environment = {{"HOME", "/root"}, {"HF_TOKEN", "hf_abc"}, {"HSA_ENABLE_SDMA", "0"}, {"UNRELATED", "x"}}}; }
+  [[nodiscard]] CollectOptions options() const {
+    return {.root = path(), .environment = {{"HOME", "/root"}, {"HF_TOKEN", "hf_abc"}, {"HSA_ENABLE_SDMA", "0"}, {"UNRELATED", "x"}}};
+  }
 
   static constexpr const char* device = "/sys/devices/pci0000:00/0000:00:01.1/0000:01:00.0/0000:03:00.0";
 
@@ -102,7 +104,8 @@ TEST(Hardware, FindsGpusWithTheirBridgesAndNodes) {
 
 TEST(Hardware, KnowsPciAddresses) {
   for (const char* yes : {"0000:03:00.0", "10000:e1:1f.7"}) EXPECT_TRUE(is_pci_address(yes)) << yes;
-  for (const char* no : {"", "03:00.0", "0000:03:00.8", "0000:03:00", "0000-03:00.0", "pci0000:00", "0000:0g:00.0"}) EXPECT_FALSE(is_pci_address(no)) << no;
+  for (const char* no : {"", "03:00.0", "0000:03:00.8", "0000:03:00", "0000-03:00.0", "pci0000:00", "0000:0g:00.0"})
+    EXPECT_FALSE(is_pci_address(no)) << no;
 }
 
 TEST(Collect, KeepsTheMachinesOwnPaths) {
@@ -149,7 +152,7 @@ TEST(Collect, LetsNoSecretIn) {
 
 TEST(Collect, LeavesAHungReadBehindAndReadsTheRest) {
   const FakeRoot root;
-  root.pipe(std::string(FakeRoot::device) + "/gpu_metrics");  // a pipe that nobody writes to: open() never returns
+  root.pipe(std::string(FakeRoot::device) + "/gpu_metrics");               // a pipe that nobody writes to: open() never returns
   root.file(std::string(FakeRoot::device) + "/devcoredump/data", "dump");  // stands behind it in the table
   CollectOptions options = root.options();
   options.step_limit = std::chrono::milliseconds(800);
@@ -166,7 +169,8 @@ TEST(Collect, LeavesAHungReadBehindAndReadsTheRest) {
 
 TEST(Collect, EndsInTimeWhenEverythingHangs) {
   const FakeRoot root;
-  for (const char* name : {"gpu_metrics", "unique_id", "mem_info_vram_total", "gpu_busy_percent", "aer_dev_correctable", "hwmon/hwmon4/temp1_input"}) root.pipe(std::string(FakeRoot::device) + "/" + name);
+  for (const char* name : {"gpu_metrics", "unique_id", "mem_info_vram_total", "gpu_busy_percent", "aer_dev_correctable", "hwmon/hwmon4/temp1_input"})
+    root.pipe(std::string(FakeRoot::device) + "/" + name);
   CollectOptions options = root.options();
   options.step_limit = std::chrono::milliseconds(600);
   options.hard_limit = std::chrono::milliseconds(2500);
@@ -180,7 +184,8 @@ TEST(Collect, EndsInTimeWhenEverythingHangs) {
 TEST(Collect, DoesNotWakeASleepingGpu) {
   const FakeRoot root;
   root.file(std::string(FakeRoot::device) + "/power/runtime_status", "suspended\n");
-  for (const char* name : {"gpu_metrics", "gpu_busy_percent", "current_link_width"}) root.pipe(std::string(FakeRoot::device) + "/" + name);  // touching one would hang
+  for (const char* name : {"gpu_metrics", "gpu_busy_percent", "current_link_width"})
+    root.pipe(std::string(FakeRoot::device) + "/" + name);  // touching one would hang
   const Monotonic start = monotonic_now();
   const auto c = collect(root.options());
   ASSERT_TRUE(c);
@@ -225,7 +230,8 @@ TEST(Collect, ReadsAPythonEnvironmentWithoutRunningIt) {
   root.file(site + "/torch-2.9.0+rocm6.4.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+rocm6.4\n\nName: not-this\n");
   root.file(site + "/lerobot-0.4.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: lerobot\nVersion: 0.4.0\n");
   root.file(site + "/lerobot-0.4.0.dist-info/direct_url.json", R"({"url": "file:///x", "dir_info": {"editable": true}})");
-  root.file(site + "/torch/version.py", "__version__ = '2.9.0+rocm6.4'\ndebug = False\ncuda: Optional[str] = None\nhip: Optional[str] = '6.4.43484-123eb5128'\n");
+  root.file(site + "/torch/version.py",
+            "__version__ = '2.9.0+rocm6.4'\ndebug = False\ncuda: Optional[str] = None\nhip: Optional[str] = '6.4.43484-123eb5128'\n");
   root.file(site + "/torch/lib/libamdhip64.so", "");
   root.file(site + "/torch/lib/rocblas/library/TensileLibrary_gfx1100.dat", "");
   root.file(site + "/torch/lib/rocblas/library/Kernels.so-000-gfx90a.hsaco", "");
@@ -311,7 +317,8 @@ TEST(Acl, IsWrittenAsGetfaclWould) {
     for (int i = 0; i < 4; ++i) out += static_cast<char>((id >> (8 * i)) & 0xff);
     return out;
   };
-  const std::string bytes = std::string("\2\0\0\0", 4) + entry(1, 6, ~0u) + entry(2, 6, 1000) + entry(4, 6, ~0u) + entry(0x10, 6, ~0u) + entry(0x20, 0, ~0u);
+  const std::string bytes =
+      std::string("\2\0\0\0", 4) + entry(1, 6, ~0u) + entry(2, 6, 1000) + entry(4, 6, ~0u) + entry(0x10, 6, ~0u) + entry(0x20, 0, ~0u);
   EXPECT_EQ(acl_text(bytes), "user::rw-,user:1000:rw-,group::rw-,mask::rw-,other::---");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     if (size < 4 || (size - 4) % 8 != 0) {

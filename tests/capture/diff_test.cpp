@@ -21,7 +21,9 @@ Capture machine() {
   c.add_file("/proc/uptime", "1.0\n");
   c.add_command("dpkg", {.exit_status = 0, .out = "rocm-core\t7.0.2\tii \nold\t1\trc \n"});
   c.add_probe("env", Value::object({{"HSA_ENABLE_SDMA", "0"}}));
-  c.add_probe("pythons", Value::list({Value::object({{"prefix", "/v"}, {"packages", Value::list({Value::object({{"name", "torch"}, {"version", "2.8.0"}})})}})}));
+  c.add_probe(
+      "pythons",
+      Value::list({Value::object({{"prefix", "/v"}, {"packages", Value::list({Value::object({{"name", "torch"}, {"version", "2.8.0"}})})}})}));
   c.add_probe("user", Value::object({{"uid", 1000}, {"groups", Value::list({Value::object({{"gid", 44}, {"name", "video"}})})}}));
   return c;
 }
@@ -57,7 +59,10 @@ TEST(Diff, NamesWhatChangedUnderItsGroup) {
   after.add_file("/sys/class/drm/card0/device/fw_version/mec_fw_version", "0x00000080\n");
   after.add_file("/proc/cmdline", "BOOT_IMAGE=/vmlinuz-6.8.0-63 root=/dev/sda ro quiet iommu=pt\n");
   after.add_file("/etc/modprobe.d/amdgpu.conf", "options amdgpu noretry=1\n");
-  after.add_probe("user", Value::object({{"uid", 1000}, {"groups", Value::list({Value::object({{"gid", 44}, {"name", "video"}}), Value::object({{"gid", 992}, {"name", "render"}})})}}));
+  after.add_probe(
+      "user",
+      Value::object({{"uid", 1000},
+                     {"groups", Value::list({Value::object({{"gid", 44}, {"name", "video"}}), Value::object({{"gid", 992}, {"name", "render"}})})}}));
   const Difference d = diff(machine(), after);
   ASSERT_NE(find(d, "rocm-core"), nullptr);
   EXPECT_EQ(find(d, "rocm-core")->before, "7.0.2");

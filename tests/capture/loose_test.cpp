@@ -21,18 +21,22 @@ Capture loose(const Members& files) {
 
 constexpr std::string_view rocminfo_text =
     "ROCk module is loaded\n=====================    \nHSA System Attributes    \n=====================    \nRuntime Version:         1.1\n"
-    "*******                  \nAgent 2                  \n*******                  \n  Name:                    gfx1100                            \n";
+    "*******                  \nAgent 2                  \n*******                  \n  Name:                    gfx1100                            "
+    "\n";
 constexpr std::string_view dmesg_text =
     "[    4.118836] [drm] amdgpu kernel modesetting enabled.\n[    4.120501] amdgpu 0000:04:00.0: enabling device (0000 -> 0003)\n";
 constexpr std::string_view journal_text =
-    "Feb 02 21:47:09 host kernel: amdgpu 0000:65:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\nFeb 02 21:47:09 host kernel: amdgpu: Failed to evict queue 1\n";
+    "Feb 02 21:47:09 host kernel: amdgpu 0000:65:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE\nFeb 02 21:47:09 host kernel: amdgpu: "
+    "Failed to evict queue 1\n";
 constexpr std::string_view pip_text = "Package Version\n------- ------------\ntorch   2.8.0+rocm6.4\nlerobot 0.4.0\n";
-constexpr std::string_view smi_json = R"x({"card0": {"GPU ID": "0x744c", "VRAM Total Memory (B)": "25753026560"}, "system": {"Driver version": "6.12"}})x";
+constexpr std::string_view smi_json =
+    R"x({"card0": {"GPU ID": "0x744c", "VRAM Total Memory (B)": "25753026560"}, "system": {"Driver version": "6.12"}})x";
 
 TEST(Recognise, TellsEachKindByItsContent) {
   const std::vector<std::pair<TextKind, std::string>> examples{
       {TextKind::rocminfo, std::string(rocminfo_text)},
-      {TextKind::rocminfo, "  Name:                    gfx1030                            \n  Marketing Name:          AMD Radeon RX 6800                 \n"},
+      {TextKind::rocminfo,
+       "  Name:                    gfx1030                            \n  Marketing Name:          AMD Radeon RX 6800                 \n"},
       {TextKind::kernel_log, std::string(dmesg_text)},
       {TextKind::kernel_log, "<6>[    1.234567] Linux version 6.8.0\n<3>[    2.0] amdgpu: error\n"},
       {TextKind::kernel_log, "[Sun Mar  3 09:12:44 2024] amdgpu 0000:03:00.0: amdgpu: GPU reset begin!\n"},
@@ -46,8 +50,12 @@ TEST(Recognise, TellsEachKindByItsContent) {
       {TextKind::amd_smi_metric_json, R"([{"gpu": 0, "usage": {"gfx_activity": {"value": 3, "unit": "%"}}}])"},
       {TextKind::amd_smi_list_json, R"([{"gpu": 0, "bdf": "0000:05:00.0", "uuid": "1eff74a1-0000-1000-8000-000000000000"}])"},
       {TextKind::rocm_smi, "GPU[0]          : VRAM Total Memory (B): 68702699520\n"},
-      {TextKind::lspci, "05:00.0 VGA compatible controller [0300]: Advanced Micro Devices, Inc. [AMD/ATI] Cezanne [1002:1638] (rev c5)\n\tKernel driver in use: amdgpu\n"},
-      {TextKind::lspci_verbose, "0000:05:00.0 VGA compatible controller [0300]: AMD [1002:1638]\n\tCapabilities: [64] Express (v2) Legacy Endpoint\n\t\tLnkSta:\tSpeed 8GT/s, Width x16\n"},
+      {TextKind::lspci,
+       "05:00.0 VGA compatible controller [0300]: Advanced Micro Devices, Inc. [AMD/ATI] Cezanne [1002:1638] (rev c5)\n\tKernel driver in use: "
+       "amdgpu\n"},
+      {TextKind::lspci_verbose,
+       "0000:05:00.0 VGA compatible controller [0300]: AMD [1002:1638]\n\tCapabilities: [64] Express (v2) Legacy Endpoint\n\t\tLnkSta:\tSpeed 8GT/s, "
+       "Width x16\n"},
       {TextKind::environment, "HSA_OVERRIDE_GFX_VERSION=10.3.0\nPATH=/usr/bin\n_=/usr/bin/env\n"},
       {TextKind::environment, "export HF_HOME=\"/data\"\nexport HIP_VISIBLE_DEVICES=\"0\"\n"},
       {TextKind::id, "uid=1000(user) gid=1000(user) groups=1000(user),44(video),992(render)\n"},
@@ -65,20 +73,25 @@ TEST(Recognise, TellsEachKindByItsContent) {
       {TextKind::file_values, "==> /sys/bus/pci/devices/0000:07:00.0/current_link_speed <==\n16.0 GT/s PCIe\n"},
       {TextKind::transcript, "$ id\nuid=0(root) gid=0(root)\n"},
       {TextKind::collect_env, "PyTorch version: 2.9.1+rocm6.4\nROCM used to build PyTorch: 6.4.43484-123eb5128\n"},
-      {TextKind::binary, std::string("\x7f" "ELF\0\0\0", 7)},
+      {TextKind::binary, std::string("\x7f"
+                                     "ELF\0\0\0",
+                                     7)},
   };
   for (const auto& [kind, text] : examples) EXPECT_EQ(text_kind_name(recognise(text)), text_kind_name(kind)) << text;
 }
 
 TEST(Recognise, LeavesWhatMerelyMentionsAToolUnknown) {
-  for (const char* text : {"I ran rocminfo and dmesg, and torch 2.9 says no.\n", "time=2024-01-01T00:00:00Z level=INFO msg=start\ntime=2024-01-01T00:00:01Z level=INFO msg=stop\n",
-                           "Traceback (most recent call last):\n  File \"a.py\", line 1\nRuntimeError: HIP error: invalid device function\n", "{\"codebase_version\": \"v3.0\", \"fps\": 30}",
-                           "step 100 loss 0.123\nstep 200 loss 0.120\n", "", "   \n", "x = 1\ny = 2\n"})
+  for (const char* text :
+       {"I ran rocminfo and dmesg, and torch 2.9 says no.\n",
+        "time=2024-01-01T00:00:00Z level=INFO msg=start\ntime=2024-01-01T00:00:01Z level=INFO msg=stop\n",
+        "Traceback (most recent call last):\n  File \"a.py\", line 1\nRuntimeError: HIP error: invalid device function\n",
+        "{\"codebase_version\": \"v3.0\", \"fps\": 30}", "step 100 loss 0.123\nstep 200 loss 0.120\n", "", "   \n", "x = 1\ny = 2\n"})
     EXPECT_EQ(recognise(text), TextKind::unknown) << text;
 }
 
 TEST(Loose, PutsRecognisedTextsWhereALiveCaptureHasThem) {
-  const Capture c = loose({{"a", std::string(rocminfo_text)}, {"b", std::string(dmesg_text)}, {"c", std::string(journal_text)}, {"d", std::string(smi_json)}});
+  const Capture c =
+      loose({{"a", std::string(rocminfo_text)}, {"b", std::string(dmesg_text)}, {"c", std::string(journal_text)}, {"d", std::string(smi_json)}});
   ASSERT_NE(c.command("rocminfo"), nullptr);
   EXPECT_EQ(c.command("rocminfo")->out, rocminfo_text);
   EXPECT_FALSE(c.command("rocminfo")->exit_status) << "nobody knows how it ended";
@@ -109,7 +122,10 @@ TEST(Loose, ReadsPackagesWithTheirLines) {
 }
 
 TEST(Loose, ReadsRequirementForms) {
-  const Value packages = parse_pip_list("numpy==2.1.0 ; python_version > '3'\ntorch @ file:///x/torch.whl\n-e git+https://host/lerobot#egg=lerobot\n# note\nbroken line here too long to be one\n", "f", 1);
+  const Value packages = parse_pip_list(
+      "numpy==2.1.0 ; python_version > '3'\ntorch @ file:///x/torch.whl\n-e git+https://host/lerobot#egg=lerobot\n# note\nbroken line here too long "
+      "to be one\n",
+      "f", 1);
   ASSERT_EQ(packages.items().size(), 3u);
   EXPECT_EQ(packages.items()[0]["version"].as_text(), "2.1.0");
   EXPECT_EQ(packages.items()[1]["name"].as_text(), "torch");
@@ -117,7 +133,10 @@ TEST(Loose, ReadsRequirementForms) {
 }
 
 TEST(Loose, TellsNoneFromUnknownInCollectEnv) {
-  const Value entry = parse_collect_env("PyTorch version: 2.9.1+rocm6.4\nCUDA used to build PyTorch: N/A\nROCM used to build PyTorch: 6.4.43484\nPython version: 3.12.3 (main)\n[pip3] numpy==2.1.0\n", "f", 1);
+  const Value entry = parse_collect_env(
+      "PyTorch version: 2.9.1+rocm6.4\nCUDA used to build PyTorch: N/A\nROCM used to build PyTorch: 6.4.43484\nPython version: 3.12.3 (main)\n[pip3] "
+      "numpy==2.1.0\n",
+      "f", 1);
   EXPECT_EQ(entry["torch"]["hip"].as_text(), "6.4.43484");
   ASSERT_NE(entry["torch"].find("cuda"), nullptr);
   EXPECT_TRUE(entry["torch"]["cuda"].is_null());
@@ -160,9 +179,11 @@ TEST(Loose, ReadsTheGroupsOfId) {
 }
 
 TEST(Loose, MapsATranscriptPieceByPiece) {
-  const Capture c = loose({{"terminal.txt", "$ uname -r\n5.15.167.4-microsoft-standard-WSL2\n$ cat /proc/cmdline\nroot=/dev/sda ro iommu=pt\n$ cat /opt/rocm/.info/version\n7.2.0\n"
-                                            "$ ls -l /dev/kfd\nls: cannot access '/dev/kfd': No such file or directory\n$ sudo dmesg | grep amdgpu\n[    4.1] amdgpu: x\n"
-                                            "$ pip list | grep torch\ntorch 2.8.0+rocm6.4\n"}});
+  const Capture c =
+      loose({{"terminal.txt",
+              "$ uname -r\n5.15.167.4-microsoft-standard-WSL2\n$ cat /proc/cmdline\nroot=/dev/sda ro iommu=pt\n$ cat /opt/rocm/.info/version\n7.2.0\n"
+              "$ ls -l /dev/kfd\nls: cannot access '/dev/kfd': No such file or directory\n$ sudo dmesg | grep amdgpu\n[    4.1] amdgpu: x\n"
+              "$ pip list | grep torch\ntorch 2.8.0+rocm6.4\n"}});
   EXPECT_EQ(c.value("/proc/sys/kernel/osrelease"), "5.15.167.4-microsoft-standard-WSL2");
   EXPECT_EQ(c.value("/proc/cmdline"), "root=/dev/sda ro iommu=pt");
   EXPECT_EQ(c.value("/opt/rocm/.info/version"), "7.2.0");
@@ -174,13 +195,19 @@ TEST(Loose, MapsATranscriptPieceByPiece) {
 }
 
 TEST(Loose, AFilteredModuleListSaysNothingAboutAbsence) {
-  EXPECT_NE(lsmod_to_proc_modules("Module                  Size  Used by\namdgpu 19714048 12\ndrm 1 2 amdgpu\n").find("amdgpu 19714048 12 - Live"), std::string::npos);
+  EXPECT_NE(lsmod_to_proc_modules("Module                  Size  Used by\namdgpu 19714048 12\ndrm 1 2 amdgpu\n").find("amdgpu 19714048 12 - Live"),
+            std::string::npos);
   EXPECT_EQ(lsmod_to_proc_modules("drm 1 2 amdgpu\n"), "");
 }
 
 TEST(Loose, FindsTreesWhereverTheyLie) {
-  const Capture c = loose({{"x/y/nodes/1/properties", "simd_count 304\ngfx_target_version 90402\n"}, {"x/y/nodes/1/io_links/0/properties", "type 11\n"}, {"x/y/generation_id", "2\n"},
-                           {"gpu/card1/device/vendor", "0x1002\n"}, {"gpu/card1/dev", "226:1\n"}, {"sos/sys/module/amdgpu/version", "6.16.6\n"}, {"sos/etc/os-release", "ID=ubuntu\n"},
+  const Capture c = loose({{"x/y/nodes/1/properties", "simd_count 304\ngfx_target_version 90402\n"},
+                           {"x/y/nodes/1/io_links/0/properties", "type 11\n"},
+                           {"x/y/generation_id", "2\n"},
+                           {"gpu/card1/device/vendor", "0x1002\n"},
+                           {"gpu/card1/dev", "226:1\n"},
+                           {"sos/sys/module/amdgpu/version", "6.16.6\n"},
+                           {"sos/etc/os-release", "ID=ubuntu\n"},
                            {"notes/README.md", "hello there\n"}});
   EXPECT_EQ(c.value("/sys/class/kfd/kfd/topology/nodes/1/properties")->substr(0, 10), "simd_count");
   EXPECT_TRUE(c.exists("/sys/class/kfd/kfd/topology/nodes/1/io_links/0/properties"));
@@ -210,13 +237,17 @@ TEST(Loose, RefusesTwoMachinesInOne) {
 }
 
 TEST(Loose, SetsBinariesAside) {
-  const Capture c = loose({{"core", std::string("\x7f" "ELF\0\0", 6)}});
+  const Capture c = loose({{"core", std::string("\x7f"
+                                                "ELF\0\0",
+                                                6)}});
   EXPECT_TRUE(c.texts().empty());
   EXPECT_EQ(c.about()["ignored"].items().at(0)["name"].as_text(), "core");
 }
 
 TEST(Loose, ReadsValuesWithColonsInTheirPaths) {
-  const auto values = parse_file_values("/sys/bus/pci/devices/0000:03:00.0/current_link_width:16\n/sys/class/drm/card0/device/pp_dpm_pcie:0: 2.5GT/s\n/sys/class/drm/card0/device/pp_dpm_pcie:1: 16.0GT/s *\n");
+  const auto values = parse_file_values(
+      "/sys/bus/pci/devices/0000:03:00.0/current_link_width:16\n/sys/class/drm/card0/device/pp_dpm_pcie:0: "
+      "2.5GT/s\n/sys/class/drm/card0/device/pp_dpm_pcie:1: 16.0GT/s *\n");
   ASSERT_EQ(values.size(), 2u);
   EXPECT_EQ(values[0].path, "/sys/bus/pci/devices/0000:03:00.0/current_link_width");
   EXPECT_EQ(values[0].content, "16\n");

@@ -6,7 +6,8 @@ namespace ff::capture {
 namespace {
 
 TEST(Redact, KnowsNamesOfSecrets) {
-  for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "db.password", "--api-key", "authToken", "GITHUB_PAT", "apikey"})
+  for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "db.password", "--api-key", "authToken",
+                           "GITHUB_PAT", "apikey"})
     EXPECT_TRUE(is_secret_name(name)) << name;
   for (const char* name : {"TOKENIZERS_PARALLELISM", "PWD", "OLDPWD", "HSA_OVERRIDE_GFX_VERSION", "KEYBOARD", "PATH", "MONKEY", "PATIENCE", "AUTHOR"})
     EXPECT_FALSE(is_secret_name(name)) << name;
@@ -25,8 +26,9 @@ TEST(Redact, ReplacesTokensOfKnownFormsInText) {
 }
 
 TEST(Redact, LeavesOtherTextByteForByte) {
-  for (const char* text : {"amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32792)", "max_tokens=4096 token: 12", "https://github.com/ROCm/ROCm/issues/1",
-                           "git@github.com:a/b.git", "shf_is_no_token_because_it_is_inside_a_word_0123456789", "hf_short", "KEY=", "a://b", "MASTER_PORT=29500", "mail a@b.c"})
+  for (const char* text : {"amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32792)", "max_tokens=4096 token: 12",
+                           "https://github.com/ROCm/ROCm/issues/1", "git@github.com:a/b.git",
+                           "shf_is_no_token_because_it_is_inside_a_word_0123456789", "hf_short", "KEY=", "a://b", "MASTER_PORT=29500", "mail a@b.c"})
     EXPECT_EQ(redact_text(text), text);
   const std::string binary("\0\xff\x01 x", 5);
   EXPECT_EQ(redact_text(binary), binary);

@@ -24,7 +24,15 @@ Capture full() {
   c.add_file("relative", "y");
   c.add_file("/empty", "");
   c.add_link("/sys/class/drm/card0/device/driver", "../../bus/pci/drivers/amdgpu");
-  c.add_stat("/dev/kfd", {.type = 'c', .mode = 0660, .uid = 0, .gid = 992, .user = "root", .group = "render", .major = 235, .minor = 0, .acl = "user::rw-,user:1000:rw-"});
+  c.add_stat("/dev/kfd", {.type = 'c',
+                          .mode = 0660,
+                          .uid = 0,
+                          .gid = 992,
+                          .user = "root",
+                          .group = "render",
+                          .major = 235,
+                          .minor = 0,
+                          .acl = "user::rw-,user:1000:rw-"});
   c.add_error("/dev/dri/renderD128", EACCES);
   c.add_error("/sys/gone", ENOENT);
   c.add_command("dmesg", {.argv = {"dmesg", "--raw"}, .exit_status = 0, .out = "<6>[1.0] x\n", .err = "warning\n"});
@@ -50,7 +58,8 @@ void expect_same(const Capture& a, const Capture& b) {
     const NodeStat* other = b.stat(path);
     ASSERT_NE(other, nullptr);
     EXPECT_EQ(std::tie(stat.type, stat.mode, stat.uid, stat.gid, stat.user, stat.group, stat.size_bytes, stat.major, stat.minor, stat.acl),
-              std::tie(other->type, other->mode, other->uid, other->gid, other->user, other->group, other->size_bytes, other->major, other->minor, other->acl));
+              std::tie(other->type, other->mode, other->uid, other->gid, other->user, other->group, other->size_bytes, other->major, other->minor,
+                       other->acl));
   }
   ASSERT_EQ(a.commands(), b.commands());
   for (const auto& [name, command] : a.all_commands()) {
@@ -139,7 +148,8 @@ TEST(Open, FindsACaptureInTheOneDirectoryOfAnArchive) {
 TEST(Open, AddsLooseFilesToACaptureButRefusesTwoCaptures) {
   const auto directory = TemporaryDirectory::make();
   ASSERT_TRUE(directory);
-  const std::string a = (directory->path() / "a").string(), b = (directory->path() / "b").string(), notes = (directory->path() / "notes.txt").string();
+  const std::string a = (directory->path() / "a").string(), b = (directory->path() / "b").string(),
+                    notes = (directory->path() / "notes.txt").string();
   ASSERT_TRUE(store(full(), a));
   ASSERT_TRUE(store(full(), b));
   ASSERT_TRUE(write_file(notes, "it broke\n"));

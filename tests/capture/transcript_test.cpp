@@ -17,14 +17,16 @@ TEST(Transcript, SplitsAtPromptsAndCountsLines) {
 }
 
 TEST(Transcript, KnowsTheUsualPrompts) {
-  for (const char* line : {"user@host:~$ rocminfo", "root@host:/var# dmesg", "[user@host dir]$ rocminfo", "[root@host ~]# rocminfo", "(venv) user@host:~/x$ rocminfo", "(base) $ rocminfo",
-                           "[toolbox]$ id", "% rocminfo", "\u276f rocminfo", "$ ./run.sh", "$ HSA_OVERRIDE_GFX_VERSION=10.3.0 rocminfo", "root@101acc334128:/var/lib# ls"})
+  for (const char* line : {"user@host:~$ rocminfo", "root@host:/var# dmesg", "[user@host dir]$ rocminfo", "[root@host ~]# rocminfo",
+                           "(venv) user@host:~/x$ rocminfo", "(base) $ rocminfo", "[toolbox]$ id", "% rocminfo", "\u276f rocminfo", "$ ./run.sh",
+                           "$ HSA_OVERRIDE_GFX_VERSION=10.3.0 rocminfo", "root@101acc334128:/var/lib# ls"})
     EXPECT_TRUE(is_transcript(line)) << line;
 }
 
 TEST(Transcript, TakesNothingElseForAPrompt) {
-  for (const char* line : {"# a comment in a script", "#include <hip/hip_runtime.h>", "$ 5.00", "price $ 5", "user@host.example", "mail: user@host: $5 off", "100% of it", "# nThread: 1 nGpus: 2",
-                           ">>> import torch", "[   12.3] amdgpu: x # y", "$", "$ "})
+  for (const char* line :
+       {"# a comment in a script", "#include <hip/hip_runtime.h>", "$ 5.00", "price $ 5", "user@host.example", "mail: user@host: $5 off",
+        "100% of it", "# nThread: 1 nGpus: 2", ">>> import torch", "[   12.3] amdgpu: x # y", "$", "$ "})
     EXPECT_FALSE(is_transcript(line)) << line;
 }
 

@@ -46,7 +46,8 @@ TEST(Impostor, TellsPointersPagesAndCutFilesApart) {
 }
 
 TEST(Template, FillsPythonsFieldsAndKeepsUnknownOnes) {
-  EXPECT_EQ(fill_template("data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", {{"chunk_index", 1}, {"file_index", 1234}}), "data/chunk-001/file-1234.parquet");
+  EXPECT_EQ(fill_template("data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", {{"chunk_index", 1}, {"file_index", 1234}}),
+            "data/chunk-001/file-1234.parquet");
   EXPECT_EQ(fill_template("{a}/{b:03d}/{", {{"a", "x"}}), "x/{b:03d}/{");
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 testing::AssertionResult says(const CheckResult& result, Status status, std::string_view cause, std::string_view words) {
   if (result.status != status) return testing::AssertionFailure() << status_name(result.status) << ": " << result.summary;
-  if (!cause.empty() && (result.causes.empty() || result.causes.front() != cause)) return testing::AssertionFailure() << "cause " << (result.causes.empty() ? "none" : result.causes.front()) << ": " << result.summary;
+  if (!cause.empty() && (result.causes.empty() || result.causes.front() != cause))
+    return testing::AssertionFailure() << "cause " << (result.causes.empty() ? "none" : result.causes.front()) << ": " << result.summary;
   if (result.summary.find(words) == std::string::npos) return testing::AssertionFailure() << "summary: " << result.summary;
   return testing::AssertionSuccess();
 }
@@ -60,7 +61,8 @@ TEST(WslBridge, IsAskedForOnlyUnderWsl) {
   bridged.machine.host.wsl = known(true, "/proc/version");
   bridged.capture.add_stat("/dev/dxg", {.type = 'c', .mode = 0666});
   EXPECT_TRUE(says(bridged.ask("device.wsl-bridge"), Status::pass, "", "/dev/dxg"));
-  for (const auto* id : {"device.driver-loaded", "device.driver-initialised", "device.kfd-present", "device.nodes-openable", "device.firmware-present"})
+  for (const auto* id :
+       {"device.driver-loaded", "device.driver-initialised", "device.kfd-present", "device.nodes-openable", "device.firmware-present"})
     EXPECT_TRUE(says(bridged.ask(id), Status::skip, "", "WSL")) << id;
 }
 
@@ -108,7 +110,8 @@ TEST(BarSpace, SmallWindowMattersOnlyBetweenGpus) {
 TEST(DkmsBuilt, ComparesWithTheRunningKernel) {
   auto s = desktop();
   EXPECT_TRUE(says(s.ask("device.dkms-built"), Status::pass, "", "6.16.13"));
-  s.machine.driver.dkms_status = known("amdgpu/6.16.13-2278356.24.04, 6.8.0-60-generic, x86_64: installed\nnvidia/550, 6.8.0-63-generic, x86_64: installed");
+  s.machine.driver.dkms_status =
+      known("amdgpu/6.16.13-2278356.24.04, 6.8.0-60-generic, x86_64: installed\nnvidia/550, 6.8.0-63-generic, x86_64: installed");
   EXPECT_TRUE(says(s.ask("device.dkms-built"), Status::warn, "driver.dkms-build-failed", "kernel's own amdgpu"));
   s.machine.driver.amdgpu_loaded = known(false, "/proc/modules");
   EXPECT_TRUE(says(s.ask("device.dkms-built"), Status::fail, "driver.dkms-build-failed", "no amdgpu is loaded"));
@@ -241,7 +244,8 @@ TEST(KfdPresent, FailsForAGpuThatTheTopologyLacks) {
   s.gpu(2).kfd_node = {};
   EXPECT_TRUE(says(s.ask("device.kfd-present"), Status::fail, "driver.kfd-unavailable", "0000:63:00.0"));
   s.machine.container.kind = known("docker");
-  EXPECT_TRUE(says(s.ask("device.kfd-present"), Status::warn, "container.devices-not-mapped", "not given to this container")) << "three others were given";
+  EXPECT_TRUE(says(s.ask("device.kfd-present"), Status::warn, "container.devices-not-mapped", "not given to this container"))
+      << "three others were given";
   auto apu = server();
   apu.gpu(3).kfd_node = {};
   apu.gpu(3).integrated = known(true);

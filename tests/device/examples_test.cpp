@@ -50,7 +50,9 @@ TEST_P(Examples, AreWhatTheirHostsSay) {
   EXPECT_LT(files, 120U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Examples, testing::Values(Example{"rx7900xtx", "rx7900xtx-healthy.tar.zst"}, Example{"mi300x-render-group", "mi300x-render-group.tar.zst"}));
+INSTANTIATE_TEST_SUITE_P(All, Examples,
+                         testing::Values(Example{"rx7900xtx", "rx7900xtx-healthy.tar.zst"},
+                                         Example{"mi300x-render-group", "mi300x-render-group.tar.zst"}));
 
 }  // namespace
 }  // namespace ff::device::test

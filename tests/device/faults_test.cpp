@@ -56,7 +56,8 @@ TEST(KernelLogClean, WarnsAboutAProgramsOwnFault) {
 TEST(KernelLogClean, LeavesThePreviousBootOut) {
   auto s = desktop();
   dmesg(s, quiet);
-  dmesg(s, "2026-11-29T10:00:00+00:00 host kernel: amdgpu 0000:03:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!\n", "journalctl-k-previous");
+  dmesg(s, "2026-11-29T10:00:00+00:00 host kernel: amdgpu 0000:03:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!\n",
+        "journalctl-k-previous");
   EXPECT_EQ(s.ask("device.kernel-log-clean").status, Status::pass);
 }
 

@@ -13,7 +13,8 @@ TEST(PcieLink, FailsOnMissingLanes) {
   const auto result = s.ask("device.pcie-link");
   EXPECT_EQ(result.status, Status::fail);
   EXPECT_EQ(result.causes.front(), "hardware.pcie-link-degraded");
-  EXPECT_NE(result.summary.find("is x4 at 16 GT/s, card and slot can do x16 at 16 GT/s (judged at 0000:01:00.0)"), std::string::npos) << result.summary;
+  EXPECT_NE(result.summary.find("is x4 at 16 GT/s, card and slot can do x16 at 16 GT/s (judged at 0000:01:00.0)"), std::string::npos)
+      << result.summary;
   s.gpu().link.slot_max_width = known(4);
   EXPECT_EQ(s.ask("device.pcie-link").status, Status::pass) << "the slot has no more lanes";
 }

@@ -80,7 +80,8 @@ TEST(Hosts, InAContainerNameTheHostsGroupNumber) {
 
 TEST(Hosts, SayWhatAnIntegratedGpuIsNotApplicableFor) {
   const auto result = climb(ff::test::host("strix-halo"));
-  for (const auto* id : {"device.pcie-link", "device.bar-space", "device.pcie-atomics"}) EXPECT_NE(result.find(id)->summary.find("not applicable"), std::string::npos) << id << ": " << result.find(id)->summary;
+  for (const auto* id : {"device.pcie-link", "device.bar-space", "device.pcie-atomics"})
+    EXPECT_NE(result.find(id)->summary.find("not applicable"), std::string::npos) << id << ": " << result.find(id)->summary;
 }
 
 TEST(Hosts, SeePartitionsAsWhole) {
@@ -111,15 +112,22 @@ TEST_P(HostVariant, IsSeenThroughTheFacts) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rx7900xtx, HostVariant,
-    testing::Values(
-        Variant{"rx7900xtx", "device.override", Status::fail, "runtime.override-harmful", "== probe env\n{\"VIRTUAL_ENV\": \"/opt/venv\", \"HSA_OVERRIDE_GFX_VERSION\": \"10.3.0\"}\n"},
-        Variant{"rx7900xtx", "device.visible-devices", Status::fail, "runtime.visible-devices", "== probe env\n{\"VIRTUAL_ENV\": \"/opt/venv\", \"HIP_VISIBLE_DEVICES\": \"1\"}\n"},
-        Variant{"rx7900xtx", "device.pcie-link", Status::fail, "hardware.pcie-link-degraded", "== value /sys/bus/pci/devices/0000:01:00.0/current_link_width 4\n"},
-        Variant{"rx7900xtx", "device.aer-counters", Status::fail, "hardware.pcie-errors", "== file /sys/bus/pci/devices/0000:03:00.0/aer_dev_fatal\nDLP 1\nTLP 0\n"},
-        Variant{"rx7900xtx", "device.dkms-built", Status::warn, "driver.dkms-build-failed", "== cmd dkms-status exit=0 -- dkms status\namdgpu/6.14.14-2226257.24.04, 6.8.0-60-generic, x86_64: installed\n"},
-        Variant{"rx7900xtx", "device.module-parameters", Status::warn, "driver.module-parameter", "== value /sys/module/amdgpu/parameters/sched_policy 2\n"},
-        Variant{"rx7900xtx", "device.shared-memory", Status::warn, "memory.host-limits", "== probe shm\n{\"path\": \"/dev/shm\", \"total_bytes\": 67108864, \"free_bytes\": 67108864, \"used_bytes\": 0}\n"},
-        Variant{"rx7900xtx", "device.reboot-pending", Status::warn, "driver.reboot-pending", "== file /var/run/reboot-required\n*** System restart required ***\n"}));
+    testing::Values(Variant{"rx7900xtx", "device.override", Status::fail, "runtime.override-harmful",
+                            "== probe env\n{\"VIRTUAL_ENV\": \"/opt/venv\", \"HSA_OVERRIDE_GFX_VERSION\": \"10.3.0\"}\n"},
+                    Variant{"rx7900xtx", "device.visible-devices", Status::fail, "runtime.visible-devices",
+                            "== probe env\n{\"VIRTUAL_ENV\": \"/opt/venv\", \"HIP_VISIBLE_DEVICES\": \"1\"}\n"},
+                    Variant{"rx7900xtx", "device.pcie-link", Status::fail, "hardware.pcie-link-degraded",
+                            "== value /sys/bus/pci/devices/0000:01:00.0/current_link_width 4\n"},
+                    Variant{"rx7900xtx", "device.aer-counters", Status::fail, "hardware.pcie-errors",
+                            "== file /sys/bus/pci/devices/0000:03:00.0/aer_dev_fatal\nDLP 1\nTLP 0\n"},
+                    Variant{"rx7900xtx", "device.dkms-built", Status::warn, "driver.dkms-build-failed",
+                            "== cmd dkms-status exit=0 -- dkms status\namdgpu/6.14.14-2226257.24.04, 6.8.0-60-generic, x86_64: installed\n"},
+                    Variant{"rx7900xtx", "device.module-parameters", Status::warn, "driver.module-parameter",
+                            "== value /sys/module/amdgpu/parameters/sched_policy 2\n"},
+                    Variant{"rx7900xtx", "device.shared-memory", Status::warn, "memory.host-limits",
+                            "== probe shm\n{\"path\": \"/dev/shm\", \"total_bytes\": 67108864, \"free_bytes\": 67108864, \"used_bytes\": 0}\n"},
+                    Variant{"rx7900xtx", "device.reboot-pending", Status::warn, "driver.reboot-pending",
+                            "== file /var/run/reboot-required\n*** System restart required ***\n"}));
 
 TEST(Hosts, WarnAboutAnIntegratedGpuBesideADiscreteOne) {
   const auto result = climb(ff::test::host("igpu-beside-dgpu"));

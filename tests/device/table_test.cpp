@@ -25,7 +25,8 @@ TEST(DeviceChecks, HoldOnAHealthyDesktopAndServer) {
   for (const auto& subject : {desktop(), server()})
     for (const auto& check : checks()) {
       const auto result = subject.ask(check.id);
-      EXPECT_TRUE(result.status == Status::pass || result.status == Status::skip) << check.id << ": " << status_name(result.status) << ": " << result.summary;
+      EXPECT_TRUE(result.status == Status::pass || result.status == Status::skip)
+          << check.id << ": " << status_name(result.status) << ": " << result.summary;
       EXPECT_FALSE(result.summary.empty()) << check.id;
     }
 }

@@ -13,13 +13,15 @@ std::vector<std::string> ids(const Bundle& bundle) {
   for (const auto& entry : bundle.entries) out.push_back(entry.id);
   return out;
 }
-const std::vector<std::string> all_ids{"host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx1100", "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"};
+const std::vector<std::string> all_ids{"host-x86_64-unknown-linux-gnu-", "hipv4-amdgcn-amd-amdhsa--gfx1100",
+                                       "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-"};
 
 /// A compressed bundle of every version over the same content.
 std::string compressed(int version, int method) {
   const std::string plain = fixture("plain.hipfb");
   std::string body;
-  if (method == 1) body = fixture("zstd.hipfb").substr(24);
+  if (method == 1)
+    body = fixture("zstd.hipfb").substr(24);
   else {
     uLongf size = compressBound(plain.size());
     body.resize(size);
@@ -32,8 +34,10 @@ std::string compressed(int version, int method) {
   const std::uint64_t header = version == 1 ? 20 : version == 2 ? 24 : 32;
   if (version == 2) append<std::uint32_t>(out, static_cast<std::uint32_t>(header + body.size()));
   if (version == 3) append<std::uint64_t>(out, header + body.size());
-  if (version == 3) append<std::uint64_t>(out, plain.size());
-  else append<std::uint32_t>(out, static_cast<std::uint32_t>(plain.size()));
+  if (version == 3)
+    append<std::uint64_t>(out, plain.size());
+  else
+    append<std::uint32_t>(out, static_cast<std::uint32_t>(plain.size()));
   append<std::uint64_t>(out, 0x1234);
   return out + body;
 }
@@ -134,7 +138,8 @@ TEST(Bundle, EveryTruncationIsAnError) {
   EXPECT_TRUE(read_bundle(Bytes(plain).sub(0, header)->view(), plain.size())) << "the header alone is enough";
   for (const int method : {0, 1}) {
     const std::string packed = compressed(1, method);
-    for (std::size_t size = 0; size < packed.size(); ++size) EXPECT_FALSE(decompress(Bytes(packed).sub(0, size)->view(), decompressed_limit_bytes)) << size;
+    for (std::size_t size = 0; size < packed.size(); ++size)
+      EXPECT_FALSE(decompress(Bytes(packed).sub(0, size)->view(), decompressed_limit_bytes)) << size;
   }
 }
 

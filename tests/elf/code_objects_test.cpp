@@ -52,11 +52,12 @@ TEST(CodeObjects, GiveTheirBytesFromEveryContainer) {
   for (const auto* name : {"plain.hipfb", "zstd.hipfb", "unaligned.bc", "bundled.o", "bundled.a", "packed.bin", "gfx1100.co"}) {
     const std::string bytes = fixture(name);
     int seen = 0;
-    EXPECT_EQ(visit_code(bytes, list_code_objects(bytes), [&](const CodeObject& object, std::string_view code) {
-                if (object.target.processor != "gfx1100") return;
-                ++seen;
-                EXPECT_TRUE(code == wanted) << name;
-              }),
+    EXPECT_EQ(visit_code(bytes, list_code_objects(bytes),
+                         [&](const CodeObject& object, std::string_view code) {
+                           if (object.target.processor != "gfx1100") return;
+                           ++seen;
+                           EXPECT_TRUE(code == wanted) << name;
+                         }),
               Strings{});
     EXPECT_EQ(seen, 1) << name;
   }
@@ -65,7 +66,10 @@ TEST(CodeObjects, GiveTheirBytesFromEveryContainer) {
 /// An ELF library whose .hip_fatbin holds `content`, with `wrappers` registered fat binaries.
 std::string library(std::string_view content, std::uint64_t wrappers) {
   const std::string names("\0.hip_fatbin\0.hipFatBinSegment\0.shstrtab\0", 42);
-  std::string out("\x7f" "ELF\2\1\1", 7);
+  std::string out(
+      "\x7f"
+      "ELF\2\1\1",
+      7);
   out.resize(4096, '\0');
   put<std::uint16_t>(out, 16, type_shared);
   put<std::uint16_t>(out, 18, machine_x86_64);
@@ -165,7 +169,11 @@ TEST(CodeObjects, HugeCountsAndSizesAreRefused) {
 }
 
 TEST(CodeObjects, OtherFilesAreEmptyListings) {
-  for (const auto* text : {"", "hello", "\x7f" "ELF", "PK\3\4", "CCOB", "__CLANG_OFFLOAD_BUNDLE__"}) EXPECT_TRUE(list_code_objects(text).objects.empty()) << text;
+  for (const auto* text : {"", "hello",
+                           "\x7f"
+                           "ELF",
+                           "PK\3\4", "CCOB", "__CLANG_OFFLOAD_BUNDLE__"})
+    EXPECT_TRUE(list_code_objects(text).objects.empty()) << text;
 }
 
 }  // namespace

@@ -54,7 +54,9 @@ TEST(Elf, SaysWhatItDoesNotRead) {
   bytes[4] = 2;
   bytes[5] = 2;
   EXPECT_NE(File::parse(bytes).error().what.find("little-endian"), std::string::npos);
-  EXPECT_FALSE(File::parse("\x7f" "ELF"));
+  EXPECT_FALSE(
+      File::parse("\x7f"
+                  "ELF"));
 }
 
 TEST(Elf, NotesThatDoNotFitEndTheList) {
@@ -85,7 +87,10 @@ TEST(Msgpack, ReadsTheMetadataOfACodeObject) {
 TEST(Msgpack, AllocatesForWhatIsThereAndNotForWhatIsClaimed) {
   EXPECT_FALSE(read_msgpack(std::string("\xdd\xff\xff\xff\xff\x01", 6))) << "an array of 4 billion";
   EXPECT_FALSE(read_msgpack(std::string("\xdf\xff\xff\xff\xff", 5)));
-  EXPECT_FALSE(read_msgpack(std::string("\xdb\xff\xff\xff\xff" "abc", 8)));
+  EXPECT_FALSE(
+      read_msgpack(std::string("\xdb\xff\xff\xff\xff"
+                               "abc",
+                               8)));
   EXPECT_FALSE(read_msgpack(std::string(100000, '\x91'))) << "arrays nested 100000 deep";
   std::string deep(msgpack_depth_limit, '\x91');
   deep += '\x01';

@@ -29,7 +29,8 @@ TEST(Target, ReadsEverySpellingOfATargetId) {
 }
 
 TEST(Target, RefusesWhatIsNone) {
-  for (const auto* text : {"", "gfx", "sm_80", "x86_64-unknown-linux-gnu-", "gfx90a:xnack", "gfx90a:tgsplit+", "gfx90a:", "amdgcn-amd", "nvptx64-nvidia-cuda--sm_80"})
+  for (const auto* text :
+       {"", "gfx", "sm_80", "x86_64-unknown-linux-gnu-", "gfx90a:xnack", "gfx90a:tgsplit+", "gfx90a:", "amdgcn-amd", "nvptx64-nvidia-cuda--sm_80"})
     EXPECT_EQ(read(text), "none") << text;
 }
 
@@ -52,8 +53,10 @@ TEST(Target, ReadsTheHeaderOfEveryCodeObjectVersion) {
     int generic;
   };
   // llvm-readelf-19 -h says the same of each.
-  for (const auto& want : {Expectation{"gfx1100.co", "gfx1100", 5, 0}, {"gfx90a.co", "gfx90a:sramecc+:xnack-", 5, 0},
-                           {"gfx906-v4.co", "gfx906", 4, 0}, {"gfx11-generic.co", "gfx11-generic", 6, 1}}) {
+  for (const auto& want : {Expectation{"gfx1100.co", "gfx1100", 5, 0},
+                           {"gfx90a.co", "gfx90a:sramecc+:xnack-", 5, 0},
+                           {"gfx906-v4.co", "gfx906", 4, 0},
+                           {"gfx11-generic.co", "gfx11-generic", 6, 1}}) {
     const std::string bytes = fixture(want.file);
     const auto file = File::parse(bytes);
     ASSERT_TRUE(file) << want.file;

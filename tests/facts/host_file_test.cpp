@@ -79,8 +79,8 @@ TEST(HostFile, LaterSectionsOverrideAndCopyAndRemove) {
 }
 
 TEST(HostFile, NamesTheLineOfAMistake) {
-  for (const char* text : {"== sat /dev/kfd c", "== stat /dev/kfd c 9 0 0", "== error /x ENOSUCH", "== hex /x\nzz", "== hex /x\n123",
-                           "== link /a /b", "== copy /nothing /b", "== base nowhere.host", "== values /a\nno separator"}) {
+  for (const char* text : {"== sat /dev/kfd c", "== stat /dev/kfd c 9 0 0", "== error /x ENOSUCH", "== hex /x\nzz", "== hex /x\n123", "== link /a /b",
+                           "== copy /nothing /b", "== base nowhere.host", "== values /a\nno separator"}) {
     const auto c = parse_host(text, "bad");
     ASSERT_FALSE(c) << text;
     EXPECT_NE(c.error().to_string().find("bad:1"), std::string::npos) << c.error().to_string();

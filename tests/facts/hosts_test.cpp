@@ -115,7 +115,8 @@ TEST(Hosts, PartitionsShareTheirPackage) {
 TEST(Hosts, GcdsOfOnePackageAreFoundByTheirLink) {
   // Two of the MI300X made the two dies of one package: weight 13 is the link inside a package.
   const Machine m = read("mi300x",
-                         "== file /sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties\ntype 11\nnode_from 2\nnode_to 3\nweight 13\nmax_bandwidth 400000\nflags 1\n");
+                         "== file /sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties\ntype 11\nnode_from 2\nnode_to 3\nweight "
+                         "13\nmax_bandwidth 400000\nflags 1\n");
   EXPECT_EQ(m.gpus[0].package.value, "0000:05:00.0");
   EXPECT_EQ(m.gpus[1].package.value, "0000:05:00.0");
   EXPECT_EQ(m.gpus[2].package.value, "0000:46:00.0");
@@ -163,7 +164,8 @@ TEST(Hosts, HipIndexFollowsTheVisibilityVariables) {
   EXPECT_EQ(indexes(R"({"ROCR_VISIBLE_DEVICES": "GPU-8a31"})"), std::vector(8, -1)) << "fits eight GPUs";
   EXPECT_EQ(indexes(R"({"ROCR_VISIBLE_DEVICES": ""})"), std::vector(8, -1)) << "set and empty hides all";
   EXPECT_EQ(indexes(R"({"HIP_VISIBLE_DEVICES": ""})"), (std::vector{0, 1, 2, 3, 4, 5, 6, 7})) << "empty is unset";
-  EXPECT_EQ(indexes(R"({"HIP_VISIBLE_DEVICES": "0,-1,1"})"), (std::vector{0, -1, -1, -1, -1, -1, -1, -1})) << "the list ends at the first that fits none";
+  EXPECT_EQ(indexes(R"({"HIP_VISIBLE_DEVICES": "0,-1,1"})"), (std::vector{0, -1, -1, -1, -1, -1, -1, -1}))
+      << "the list ends at the first that fits none";
   EXPECT_EQ(indexes(R"({"HIP_VISIBLE_DEVICES": "0,9"})"), (std::vector{0, -1, -1, -1, -1, -1, -1, -1}));
 }
 
@@ -264,11 +266,12 @@ TEST(Hosts, ExcludedDriverIsFoundWhereverItIsExcluded) {
 }
 
 TEST(Hosts, ConfiguredParametersAndOtherVersionsAreRead) {
-  const Machine m = read("rx7900xtx",
-                         "== file /etc/modprobe.d/amdgpu.conf\noptions amdgpu noretry=0 vm_fragment_size=9\n"
-                         "== value /proc/cmdline ro amdgpu.gpu_recovery=0\n== remove /sys/kernel/iommu_groups\n"
-                         "== probe kernels\n{\"running\": \"6.8.0-63-generic\", \"installed\": [\"6.8.0-63-generic\", \"6.8.0-100-generic\"], \"headers\": false}\n"
-                         "== value /var/run/reboot-required *** System restart required ***\n== file /var/run/reboot-required.pkgs\nlinux-image-6.8.0-100-generic\n");
+  const Machine m = read(
+      "rx7900xtx",
+      "== file /etc/modprobe.d/amdgpu.conf\noptions amdgpu noretry=0 vm_fragment_size=9\n"
+      "== value /proc/cmdline ro amdgpu.gpu_recovery=0\n== remove /sys/kernel/iommu_groups\n"
+      "== probe kernels\n{\"running\": \"6.8.0-63-generic\", \"installed\": [\"6.8.0-63-generic\", \"6.8.0-100-generic\"], \"headers\": false}\n"
+      "== value /var/run/reboot-required *** System restart required ***\n== file /var/run/reboot-required.pkgs\nlinux-image-6.8.0-100-generic\n");
   EXPECT_EQ(m.driver.configured_parameters.at("noretry").value, "0");
   EXPECT_EQ(m.driver.configured_parameters.at("vm_fragment_size").value, "9");
   EXPECT_EQ(m.driver.configured_parameters.at("gpu_recovery").value, "0");
@@ -282,7 +285,8 @@ TEST(Hosts, ConfiguredParametersAndOtherVersionsAreRead) {
 TEST(Hosts, CountersAndRetiredPagesAreRead) {
   const Machine m = read("mi300x",
                          "== file /sys/class/drm/card2/device/ras/umc_err_count\nue: 1\nce: 3\nde: 2\n"
-                         "== file /sys/class/drm/card2/device/ras/gpu_vram_bad_pages\n0x00000123 : 0x00001000 : R\n0x00000124 : 0x00001000 : P\n0x00000125 : 0x00001000 : F\n"
+                         "== file /sys/class/drm/card2/device/ras/gpu_vram_bad_pages\n0x00000123 : 0x00001000 : R\n0x00000124 : 0x00001000 : "
+                         "P\n0x00000125 : 0x00001000 : F\n"
                          "== file /sys/bus/pci/devices/0000:46:00.0/aer_dev_correctable\nRxErr 5\nBadTLP 0\nTOTAL_ERR_COR 5\n"
                          "== file /sys/bus/pci/devices/0000:45:00.0/aer_dev_correctable\nRxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n");
   const Gpu& g = m.gpus[2];
@@ -310,7 +314,8 @@ TEST(Hosts, ContainersAreRecognisedByTheirSigns) {
 }
 
 TEST(Hosts, WslAndGuestsAreRecognised) {
-  const Machine wsl = read("no-gpu", "== value /proc/sys/kernel/osrelease 5.15.167.4-microsoft-standard-WSL2\n== stat /dev/dxg c 0666 0 0 root root 10:125\n");
+  const Machine wsl =
+      read("no-gpu", "== value /proc/sys/kernel/osrelease 5.15.167.4-microsoft-standard-WSL2\n== stat /dev/dxg c 0666 0 0 root root 10:125\n");
   EXPECT_EQ(wsl.host.wsl.value, true);
   EXPECT_EQ(wsl.host.virtualisation.value, "wsl");
   const Machine guest = read("rx7900xtx", R"(== probe host
@@ -318,12 +323,15 @@ TEST(Hosts, WslAndGuestsAreRecognised) {
 )");
   EXPECT_EQ(guest.host.virtualisation.value, "kvm");
   EXPECT_FALSE(guest.gpus[0].virtual_function) << "in a guest the GPU may be a virtual function: unknown";
-  const Machine metal = read("rx7900xtx", "== remove-probe host\n== value /sys/class/dmi/id/sys_vendor Microsoft Corporation\n== value /sys/class/dmi/id/product_name Surface Laptop\n");
+  const Machine metal = read(
+      "rx7900xtx",
+      "== remove-probe host\n== value /sys/class/dmi/id/sys_vendor Microsoft Corporation\n== value /sys/class/dmi/id/product_name Surface Laptop\n");
   EXPECT_FALSE(metal.host.virtualisation);
 }
 
 TEST(Hosts, SleepingGpuIsMarked) {
-  const Machine m = read("igpu-beside-dgpu", "== probe asleep\n[{\"pci\": \"0000:03:00.0\", \"card\": \"card1\", \"runtime_status\": \"suspended\"}]\n");
+  const Machine m =
+      read("igpu-beside-dgpu", "== probe asleep\n[{\"pci\": \"0000:03:00.0\", \"card\": \"card1\", \"runtime_status\": \"suspended\"}]\n");
   EXPECT_EQ(m.gpus[0].asleep.value, true);
   EXPECT_EQ(m.gpus[1].asleep.value, false);
 }

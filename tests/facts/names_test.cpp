@@ -15,8 +15,8 @@ namespace {
 
 /// The word of a name that the page must hold in backquotes: the last member that is no key.
 std::string member_of(std::string_view name) {
-  for (const std::string_view keyed : {".firmware.", ".packages.", ".aer.", ".temperature_c.", ".temperature_limit_c.", ".temperature_emergency_c.", ".metrics.",
-                                       ".parameters.", ".configured_parameters.", ".libraries.", ".kernel_targets."}) {
+  for (const std::string_view keyed : {".firmware.", ".packages.", ".aer.", ".temperature_c.", ".temperature_limit_c.", ".temperature_emergency_c.",
+                                       ".metrics.", ".parameters.", ".configured_parameters.", ".libraries.", ".kernel_targets."}) {
     const auto at = name.find(keyed);
     if (at != std::string_view::npos) return std::string(name.substr(at + 1, keyed.size() - 1));
   }

@@ -48,7 +48,8 @@ TEST(Lspci, ReadsTheVerboseForm) {
   // Lines of lspci -D -nn -vvv -k for a GPU behind its card's switch; the ids and states are plausible.
   const capture::Capture none;
   const Evidence evidence(none);
-  const auto devices = parse_lspci(evidence, "lspci.txt", R"(0000:00:01.1 PCI bridge [0604]: Advanced Micro Devices, Inc. [AMD] Raphael/Granite Ridge GPP Bridge [1022:14db]
+  const auto devices = parse_lspci(evidence, "lspci.txt",
+                                   R"(0000:00:01.1 PCI bridge [0604]: Advanced Micro Devices, Inc. [AMD] Raphael/Granite Ridge GPP Bridge [1022:14db]
 	Bus: primary=00, secondary=01, subordinate=03, sec-latency=0
 	Capabilities: [58] Express (v2) Root Port (Slot+), IntMsgNum 0
 		LnkCap:	Port #0, Speed 32GT/s, Width x16, ASPM L1, Exit Latency L1 <64us
@@ -175,12 +176,14 @@ std::string le(std::uint64_t value, int width) {
 }
 
 TEST(GpuMetrics, RecordsOfVersion19CarryTheirOwnLayout) {
-  const auto encoding = [](std::uint64_t unit, std::uint64_t type, std::uint64_t id, std::uint64_t n) { return unit << 24 | type << 20 | id << 10 | n; };
+  const auto encoding = [](std::uint64_t unit, std::uint64_t type, std::uint64_t id, std::uint64_t n) {
+    return unit << 24 | type << 20 | id << 10 | n;
+  };
   std::string bytes = le(0, 2) + le(1, 1) + le(9, 1) + le(4, 4);
-  bytes += le(encoding(2, 2, 0, 1), 8) + le(44, 2);                        // U16 TEMPERATURE_HOTSPOT
-  bytes += le(encoding(2, 2, 1, 2), 8) + le(0xffff, 2) + le(39, 2);        // U16[2], the first not available
-  bytes += le(encoding(3, 4, 3, 1), 8) + le(0xffffffff, 4);                // U32 CURR_SOCKET_POWER, not available
-  bytes += le(encoding(0, 1, 900, 1), 8) + le(0x80, 1);                    // an attribute that the table does not know
+  bytes += le(encoding(2, 2, 0, 1), 8) + le(44, 2);                  // U16 TEMPERATURE_HOTSPOT
+  bytes += le(encoding(2, 2, 1, 2), 8) + le(0xffff, 2) + le(39, 2);  // U16[2], the first not available
+  bytes += le(encoding(3, 4, 3, 1), 8) + le(0xffffffff, 4);          // U32 CURR_SOCKET_POWER, not available
+  bytes += le(encoding(0, 1, 900, 1), 8) + le(0x80, 1);              // an attribute that the table does not know
   const auto m = decode_gpu_metrics(bytes, test_tables().gpu_metrics);
   ASSERT_TRUE(m) << m.error().to_string();
   EXPECT_EQ(m->values["temperature_hotspot"].as_int(), 44);
@@ -304,7 +307,8 @@ TEST(RocminfoText, AddsToWhatTheTopologySays) {
 TEST(RocminfoText, FeaturesAndAMissingModuleAreRead) {
   const capture::Capture none;
   const Evidence evidence(none);
-  const auto mi = parse_rocminfo(evidence, "r", "Agent 2\n  Name: gfx90a\n  Device Type: GPU\n  ISA Info:\n    ISA 1\n      Name: amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-\n");
+  const auto mi = parse_rocminfo(
+      evidence, "r", "Agent 2\n  Name: gfx90a\n  Device Type: GPU\n  ISA Info:\n    ISA 1\n      Name: amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-\n");
   ASSERT_EQ(mi.gpus.size(), 1U);
   EXPECT_EQ(mi.gpus[0].features.value, "sramecc+:xnack-");
   const auto missing = parse_rocminfo(evidence, "r", "ROCk module is NOT loaded, possibly no GPU devices\n");
@@ -438,7 +442,12 @@ TEST(KernelLog, EveryFormGivesTimeLevelDeviceAndMessage) {
       {"[  +0.000012] amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", {}, {}, -1, gpu, fault},
       {"[Nov30 15:21] amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", {}, {}, -1, gpu, fault},
       {"amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", {}, {}, -1, gpu, fault},
-      {"[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout", {}, {}, -1, "", "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout"},
+      {"[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout",
+       {},
+       {},
+       -1,
+       "",
+       "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx_0.0.0 timeout"},
       {"[  100.000001] [drm] amdgpu kernel modesetting enabled.", 100.000001, {}, -1, "", "[drm] amdgpu kernel modesetting enabled."},
       {"2026-11-30T15:21:08,000000+00:00 usb 1-2: new high-speed USB device", {}, noon, -1, "", "usb 1-2: new high-speed USB device"},
   };
@@ -462,7 +471,9 @@ TEST(KernelLog, EveryFormGivesTimeLevelDeviceAndMessage) {
 }
 
 TEST(KernelLog, JournalJsonAndKmsgContinuations) {
-  const auto json = split_kernel_log("j", R"({"__REALTIME_TIMESTAMP":"1796052068000000","PRIORITY":"3","SYSLOG_IDENTIFIER":"kernel","MESSAGE":"amdgpu 0000:03:00.0: amdgpu: ring sdma0 timeout"})");
+  const auto json = split_kernel_log(
+      "j",
+      R"({"__REALTIME_TIMESTAMP":"1796052068000000","PRIORITY":"3","SYSLOG_IDENTIFIER":"kernel","MESSAGE":"amdgpu 0000:03:00.0: amdgpu: ring sdma0 timeout"})");
   ASSERT_EQ(json.size(), 1U);
   EXPECT_EQ(json[0].level, 3);
   EXPECT_EQ(json[0].wall_clock, 1796052068.0);
@@ -491,10 +502,14 @@ TEST(PipList, EveryFormIsRead) {
       if (package.name == name) return package.version;
     return "none";
   };
-  EXPECT_EQ(version("Package    Version      Editable project location\n---------- ------------\ntorch      2.9.0+rocm6.4\nlerobot 0.4.0 /src/lerobot\n", "torch"), "2.9.0+rocm6.4");
+  EXPECT_EQ(
+      version("Package    Version      Editable project location\n---------- ------------\ntorch      2.9.0+rocm6.4\nlerobot 0.4.0 /src/lerobot\n",
+              "torch"),
+      "2.9.0+rocm6.4");
   EXPECT_EQ(version("Package    Version\n---------- -------\nlerobot 0.4.0 /src/lerobot\n", "lerobot"), "0.4.0");
   EXPECT_EQ(version("# comment\nPyTorch_Triton.ROCm==3.5.0\n", "pytorch-triton-rocm"), "3.5.0");
-  EXPECT_EQ(version("torch @ https://download.pytorch.org/whl/rocm6.4/torch-2.9.0%2Brocm6.4-cp312-cp312-manylinux_2_28_x86_64.whl\n", "torch"), "2.9.0+rocm6.4");
+  EXPECT_EQ(version("torch @ https://download.pytorch.org/whl/rocm6.4/torch-2.9.0%2Brocm6.4-cp312-cp312-manylinux_2_28_x86_64.whl\n", "torch"),
+            "2.9.0+rocm6.4");
   EXPECT_EQ(version(R"([{"name": "torch", "version": "2.9.0"}])", "torch"), "2.9.0");
   EXPECT_EQ(version("WARNING: You are using pip version 22.0.2\nERROR: 3 things\n", "warning:"), "none");
   EXPECT_TRUE(parse_pip_list(evidence, "x", "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n").empty());
@@ -516,7 +531,8 @@ TEST(PipList, TorchBuildIsReadFromItsVersion) {
 
 TEST(Packages, EveryListIsRead) {
   const Machine m = read_text(
-      "== kind loose\n== cmd dpkg-l\nDesired=Unknown/Install\nii  rocm-core:amd64  6.4.1.60401-83~24.04  amd64  ROCm\nrc  rocm-smi  1  amd64  removed\n"
+      "== kind loose\n== cmd dpkg-l\nDesired=Unknown/Install\nii  rocm-core:amd64  6.4.1.60401-83~24.04  amd64  ROCm\nrc  rocm-smi  1  amd64  "
+      "removed\n"
       "== cmd rpm-qa\nhip-runtime-amd-6.4.43483.60401-83.el9.x86_64\n== cmd rpm\nrocminfo\t1.0.0-83\n");
   EXPECT_EQ(m.packages.at("rocm-core").value, "6.4.1.60401-83~24.04");
   EXPECT_FALSE(m.packages.contains("rocm-smi")) << "removed, its configuration is left";
@@ -533,7 +549,9 @@ TEST(Releases, CompareNumberByNumber) {
 }
 
 TEST(Origins, NameTheHandedOverFile) {
-  const Machine m = read_text("== kind loose\n== probe sources\n{\"cmd/rocminfo/stdout\": {\"name\": \"report.txt\", \"line\": 101}}\n== cmd rocminfo\n" + std::string(rocminfo_text));
+  const Machine m =
+      read_text("== kind loose\n== probe sources\n{\"cmd/rocminfo/stdout\": {\"name\": \"report.txt\", \"line\": 101}}\n== cmd rocminfo\n" +
+                std::string(rocminfo_text));
   EXPECT_EQ(m.gpus.at(0).gfx.origin.source, "report.txt");
   EXPECT_EQ(m.gpus[0].gfx.origin.line, 127U);
 }

@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto members = ff::capture::read_archive(bytes, "input", limits);
   if (members)
     for (const auto& [path, content] : *members)
-      if (path.starts_with('/') || path.starts_with("../") || path.find("/../") != std::string::npos || content.size() > limits.file_bytes) __builtin_trap();
+      if (path.starts_with('/') || path.starts_with("../") || path.find("/../") != std::string::npos || content.size() > limits.file_bytes)
+        __builtin_trap();
   (void)ff::capture::open_bytes(bytes, "input", limits);
   return 0;
 }

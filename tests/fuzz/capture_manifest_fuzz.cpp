@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto capture = ff::capture::from_members(members, "input");
   if (!capture) return 0;
   const auto again = ff::capture::from_members(ff::capture::to_members(*capture), "again");
-  if (!again || again->files() != capture->files() || again->errors() != capture->errors() || again->commands() != capture->commands()) __builtin_trap();
+  if (!again || again->files() != capture->files() || again->errors() != capture->errors() || again->commands() != capture->commands())
+    __builtin_trap();
   return 0;
 }

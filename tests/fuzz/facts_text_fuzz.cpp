@@ -21,12 +21,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const auto& record : ff::facts::split_kernel_log("log", text)) (void)ff::facts::kernel_message(record.text);
       break;
     }
-    case 'l': (void)ff::facts::parse_lspci(evidence, "lspci", text); break;
-    case 'r': (void)ff::facts::parse_rocminfo(evidence, "rocminfo", text); break;
-    case 'a': (void)ff::facts::amd_smi_text(text); break;
-    case 's': (void)ff::facts::rocm_smi_text(text); break;
-    case 'p': (void)ff::facts::parse_pip_list(evidence, "pip", text); break;
-    default: break;
+    case 'l':
+      (void)ff::facts::parse_lspci(evidence, "lspci", text);
+      break;
+    case 'r':
+      (void)ff::facts::parse_rocminfo(evidence, "rocminfo", text);
+      break;
+    case 'a':
+      (void)ff::facts::amd_smi_text(text);
+      break;
+    case 's':
+      (void)ff::facts::rocm_smi_text(text);
+      break;
+    case 'p':
+      (void)ff::facts::parse_pip_list(evidence, "pip", text);
+      break;
+    default:
+      break;
   }
   return 0;
 }

@@ -13,7 +13,9 @@ namespace ff::ladder {
 namespace {
 
 Check check(std::string_view id, CheckResult result, std::vector<std::string_view> needs = {}) {
-  return {.id = id, .rung = Rung::device, .question = "?", .how = "", .causes = {}, .needs = std::move(needs), .run = [result](const CheckContext&) { return result; }};
+  return {.id = id, .rung = Rung::device, .question = "?", .how = "", .causes = {}, .needs = std::move(needs), .run = [result](const CheckContext&) {
+            return result;
+          }};
 }
 
 std::vector<Check> first, second;
@@ -126,7 +128,8 @@ TEST(Rungs, AreInOrderAndTheirChecksBelongToThem) {
       EXPECT_FALSE(c.how.empty()) << c.id;
       for (const auto need : c.needs) EXPECT_TRUE(seen.contains(need)) << c.id << " needs " << need << ", which comes later or not at all";
       EXPECT_TRUE(seen.insert(c.id).second) << c.id << " twice";
-      for (const auto cause : c.causes) EXPECT_NE(knowledge::Knowledge::built_in().cause(cause), nullptr) << c.id << " names the unknown cause " << cause;
+      for (const auto cause : c.causes)
+        EXPECT_NE(knowledge::Knowledge::built_in().cause(cause), nullptr) << c.id << " names the unknown cause " << cause;
     }
   }
   EXPECT_EQ(position, rung_count);

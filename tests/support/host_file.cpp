@@ -23,7 +23,7 @@ using capture::Capture;
 
 struct Section {
   std::size_t line = 0;
-  std::string_view head;       ///< without "== "
+  std::string_view head;  ///< without "== "
   std::vector<std::string_view> words;
   std::string content;
 };
@@ -285,9 +285,7 @@ class Reader {
     for (const auto& [path, x] : capture_.stats()) kept.add_stat(path, x);
     for (const auto& [path, x] : capture_.errors()) kept.add_error(path, x);
     for (const auto& [name, x] : capture_.texts()) kept.add_text(name, x);
-    const auto named = [&](std::string_view name) {
-      return std::find(s.words.begin() + 1, s.words.end(), name) != s.words.end();
-    };
+    const auto named = [&](std::string_view name) { return std::find(s.words.begin() + 1, s.words.end(), name) != s.words.end(); };
     for (const auto& [name, x] : capture_.all_commands())
       if (!command || !named(name)) kept.add_command(name, x);
     for (const auto& [name, x] : capture_.probes())

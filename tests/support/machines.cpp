@@ -54,15 +54,18 @@ void healthy_host(facts::Machine& m) {
   facts::PythonEnv env;
   env.prefix = "/opt/venv";
   env.executable = known("/opt/venv/bin/python3", "probe/pythons");
-  env.packages.push_back({"torch", "2.11.0+rocm7.2", {"/opt/venv/lib/python3.12/site-packages/torch-2.11.0+rocm7.2.dist-info/METADATA", 3, "Version: 2.11.0+rocm7.2"}});
+  env.packages.push_back(
+      {"torch", "2.11.0+rocm7.2", {"/opt/venv/lib/python3.12/site-packages/torch-2.11.0+rocm7.2.dist-info/METADATA", 3, "Version: 2.11.0+rocm7.2"}});
   env.torch_version = known("2.11.0+rocm7.2", "/opt/venv/lib/python3.12/site-packages/torch/version.py");
   env.torch_hip = known("7.2.53211", "/opt/venv/lib/python3.12/site-packages/torch/version.py");
   env.torch_cuda = known("", "/opt/venv/lib/python3.12/site-packages/torch/version.py");
-  env.torch_arch_list = {"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1150", "gfx1151", "gfx1200", "gfx1201"};
+  env.torch_arch_list = {"gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950",  "gfx1030",
+                         "gfx1100", "gfx1101", "gfx1102", "gfx1150", "gfx1151", "gfx1200", "gfx1201"};
   env.torch_arch_origin = {"/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_hip.so", 0, "code objects"};
   env.bundled_libraries = {"torch/lib/libamdhip64.so", "torch/lib/librocblas.so"};
   m.pythons.push_back(env);
-  for (const auto& [purpose, path] : std::map<std::string, std::string>{{"work", "/home/ada/work"}, {"tmp", "/tmp"}, {"cache:miopen", "/home/ada/.cache/miopen"}}) {
+  for (const auto& [purpose, path] :
+       std::map<std::string, std::string>{{"work", "/home/ada/work"}, {"tmp", "/tmp"}, {"cache:miopen", "/home/ada/.cache/miopen"}}) {
     facts::Disk disk;
     disk.purpose = purpose;
     disk.path = path;

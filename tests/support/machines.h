@@ -21,7 +21,9 @@ template <class T>
 Known<T> known(T value, std::string source = "fact", std::string text = "") {
   return {std::move(value), facts::Origin{std::move(source), 1, std::move(text)}};
 }
-inline Known<std::string> known(const char* value, std::string source = "fact") { return {std::string(value), facts::Origin{std::move(source), 1, value}}; }
+inline Known<std::string> known(const char* value, std::string source = "fact") {
+  return {std::string(value), facts::Origin{std::move(source), 1, value}};
+}
 
 /// A machine with its capture, and the checks that can be asked about it.
 struct Subject {
