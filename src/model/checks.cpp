@@ -23,6 +23,8 @@ std::shared_ptr<const Shared> shared(const CheckContext& context) {
   return std::static_pointer_cast<const Shared>(slot);
 }
 
+std::string_view plural(std::size_t n) { return n == 1 ? "" : "s"; }
+
 using Good = CheckResult (*)(const Survey&, const CheckInputs&);
 
 /// The findings of one check as its result: the first fault speaks, the others are evidence.
@@ -62,7 +64,7 @@ CheckResult present(const CheckContext& context) {
                            : s.is_lerobot  ? fmt::format("LeRobot policy \"{}\"", s.config["type"].as_text())
                            : s.config["model_type"].is_text() ? fmt::format("model \"{}\"", s.config["model_type"].as_text())
                                                               : std::string("model directory");
-  return CheckResult::pass(fmt::format("{}: {} files, {} tensors, {}", kind, s.files.size(), s.tensors, human_bytes(s.value_bytes)),
+  return CheckResult::pass(fmt::format("{}: {} file{}, {} tensor{}, {}", kind, s.files.size(), plural(s.files.size()), s.tensors, plural(s.tensors), human_bytes(s.value_bytes)),
                            Value::object({{"root", s.root}, {"files", s.files.size()}, {"tensors", s.tensors}, {"value_bytes", s.value_bytes}}));
 }
 
@@ -110,7 +112,7 @@ CheckResult pickles(const Survey& s, const CheckInputs&) {
   std::string formats;
   for (const auto& f : s.files)
     if (f.torch && f.torch->format != TorchFormat::zip) formats = fmt::format("; {} is a {}", f.name, torch_format_name(f.torch->format));
-  return CheckResult::pass(fmt::format("{} PyTorch file{} rebuild tensors and nothing else{}", files, files == 1 ? "" : "s", formats));
+  return CheckResult::pass(fmt::format("{} PyTorch file{} rebuild{} tensors and nothing else{}", files, plural(files), files == 1 ? "s" : "", formats));
 }
 
 Check make(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, Good good) {
@@ -129,9 +131,9 @@ std::vector<Check> table() {
       {"model.present", Rung::model, "Is there a model?",
        "Opens a model file, a Hugging Face or LeRobot directory, a checkpoint (its pretrained_model/) or a run (its newest checkpoint).", {"model.config-missing"}, {}, &present},
       make("model.files-whole", "Is each file what its name says, and complete?", "Compares each file's size with what its header or zip directory calls for: truncated and empty files, Git LFS pointers, error pages, changed bytes in PyTorch zips.",
-           {"model.truncated", "model.lfs-pointer", "model.header-invalid"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(fmt::format("{} files are complete", s.files.size())); }),
+           {"model.truncated", "model.lfs-pointer", "model.header-invalid"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(s.files.size() == 1 ? std::string("the file is complete") : fmt::format("{} files are complete", s.files.size())); }),
       make("model.header", "Do the headers describe valid files?", "Every rule of the safetensors format: header length, JSON, types, shapes, sizes, offsets without overlap or hole; of PyTorch files the zip members, checksums and storages. Says at which byte the first violation stands.",
-           {"model.header-invalid", "model.dtype-unsupported"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(fmt::format("{} tensors lie where the headers say", s.tensors)); }),
+           {"model.header-invalid", "model.dtype-unsupported"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(fmt::format("{} tensor{} where the headers say", s.tensors, s.tensors == 1 ? " lies" : "s lie")); }),
       make("model.shards", "Do the shards and their index agree?", "Every shard that the index names is there, each tensor is in its shard and in no other, and the sizes add up. Skipped for a model in one file.",
            {"model.truncated", "model.key-mismatch", "model.config-missing", "model.header-invalid"},
            [](const Survey& s, const CheckInputs&) {

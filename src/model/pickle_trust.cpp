@@ -36,6 +36,8 @@ constexpr std::array dangerous_modules = std::to_array<std::string_view>({
 });
 constexpr std::array harmless_builtins = std::to_array<std::string_view>({"object", "print", "len", "abs", "max", "min", "sum", "sorted", "Exception"});
 
+constexpr std::array plain = std::to_array<std::string_view>({"pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.WindowsPath", "types.SimpleNamespace", "io.BytesIO", "_io.BytesIO", "builtins.getattr"});
+
 template <std::size_t n>
 bool has(const std::array<std::string_view, n>& list, std::string_view word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
@@ -49,7 +51,9 @@ Trust trust_in(std::string_view module, std::string_view name) {
   // numpy.dtype's own classes (numpy.dtypes.Float64DType) hold no code.
   if (module == "numpy.dtypes" && name.ends_with("DType")) return Trust::allowed;
   const auto top = module.substr(0, module.find('.'));
-  if (module == "pathlib" && (name == "PosixPath" || name == "PurePosixPath" || name == "WindowsPath")) return Trust::unknown;
+  // Plain data of a dangerous module. getattr alone does nothing; what it is used on is listed, too, and some Python versions
+  // write enumerations with it.
+  if (has(plain, full)) return Trust::unknown;
   if ((module == "builtins" || module == "__builtin__") && has(harmless_builtins, name)) return Trust::unknown;
   if (has(dangerous_modules, top)) return Trust::dangerous;
   if (module == "torch.hub" || module == "torch.serialization" || module == "torch.utils.cpp_extension" || module == "numpy.f2py" || module.starts_with("numpy.testing")) return Trust::dangerous;

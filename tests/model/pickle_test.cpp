@@ -65,7 +65,10 @@ TEST(Pickle, TrustFollowsTheRestrictedUnpickler) {
   EXPECT_EQ(trust_in("torch._utils", "_rebuild_tensor.__globals__"), Trust::unknown);
   EXPECT_EQ(trust_in("omegaconf.dictconfig", "DictConfig"), Trust::unknown);
   EXPECT_EQ(trust_in("posix", "system"), Trust::dangerous);
-  EXPECT_EQ(trust_in("builtins", "getattr"), Trust::dangerous);
+  EXPECT_EQ(trust_in("builtins", "__import__"), Trust::dangerous);
+  EXPECT_EQ(trust_in("builtins", "getattr"), Trust::unknown);
+  EXPECT_EQ(trust_in("types", "SimpleNamespace"), Trust::unknown);
+  EXPECT_EQ(trust_in("types", "CodeType"), Trust::dangerous);
   EXPECT_EQ(trust_in("os.path", "join"), Trust::dangerous);
 }
 
