@@ -15,6 +15,7 @@ void add_diff(CLI::App&, int&);
 void add_data(CLI::App&, int&);
 void add_model(CLI::App&, int&);
 void add_docs(CLI::App&, int&);
+void add_kb(CLI::App&, int&);
 void add_runs(CLI::App&, int&);
 void add_show(CLI::App&, int&);
 void add_snapshot(CLI::App&, int&);
@@ -31,6 +32,7 @@ std::span<const Command> commands() {
       Command{"diff", "What differs between two captures: packages, variables, driver, hardware, files, kernel arguments, access", &add_diff},
       Command{"data", "Check a LeRobot dataset", &add_data},
       Command{"model", "Check a model: weights, checkpoint or LeRobot policy", &add_model},
+      Command{"kb", "Read the knowledge: causes, signals, error codes, borders between versions; check your own", &add_kb},
       Command{"runs", "List the runs", &add_runs},
       Command{"show", "Print the result of a run again", &add_show},
       Command{"docs", "Print a generated reference page", &add_docs},

@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <optional>
 
+#include "capture/collect.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "diagnosis/explain.h"
@@ -16,13 +18,23 @@ namespace {
 struct Options {
   std::vector<std::string> inputs;
   std::vector<std::string> kb;
+  bool here = false;
   bool json = false, markdown = false, why = false, all = false;
 };
 
 int run_explain(const Options& o) {
   auto knowledge = knowledge::Knowledge::with(o.kb);
   if (!knowledge) return report_error(knowledge.error());
-  auto explanation = diagnosis::explain(o.inputs, **knowledge);
+  if (o.inputs.empty() && !o.here) return report_error(Error{"nothing to explain", "explain", "give files, directories, captures, '-' for standard input, or --here", 2});
+  std::optional<capture::Capture> machine;
+  if (o.here) {
+    capture::CollectOptions options;
+    options.environment = capture::current_environment();
+    auto taken = capture::collect(options);
+    if (!taken) return report_error(taken.error());
+    machine = std::move(*taken);
+  }
+  auto explanation = diagnosis::explain(o.inputs, **knowledge, machine ? &*machine : nullptr);
   if (!explanation) return report_error(explanation.error());
   if (o.json) {
     print_document(diagnosis::to_document(*explanation, **knowledge, o.why));
@@ -48,7 +60,8 @@ int run_explain(const Options& o) {
 
 void add_explain(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
-  app.add_option("input", o->inputs, "files, directories, captures; '-' is standard input")->required();
+  app.add_option("input", o->inputs, "files, directories, captures; '-' is standard input");
+  app.add_flag("--here", o->here, "look at this machine as well: takes a fresh capture");
   app.add_option("--kb", o->kb, "directory of your own signals and causes (docs/knowledge.md); may be given several times");
   app.add_flag("--json", o->json, "print one JSON document (firstfault/diagnosis/1)");
   app.add_flag("--markdown", o->markdown, "print Markdown, for an issue or a ticket");

@@ -8,11 +8,13 @@
 
 #include "base/text.h"
 #include "capture/capture.h"
+#include "capture/open.h"
 #include "diagnosis/extract.h"
 #include "diagnosis/facts_of.h"
 #include "diagnosis/input.h"
 #include "diagnosis/kind.h"
 #include "diagnosis/scanner.h"
+#include "diagnosis/unwrap.h"
 
 namespace ff::diagnosis {
 
@@ -21,6 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 inline constexpr std::size_t max_input_files = 5000;
+inline constexpr std::size_t max_wrapped_bytes = 1u << 20;
 
 Explanation finish(Scanner& scanner, std::vector<Fact> facts, const knowledge::Knowledge& knowledge) {
   Explanation e;
@@ -47,6 +50,8 @@ class Held {
     extract_all(text_, name, found);
     for (facts::NamedFact& f : found) out.push_back(Fact{std::move(f.name), std::move(f.value), std::move(f.origin.source), f.origin.line, std::move(f.origin.text)});
   }
+  /// Empty when it was too large to keep.
+  [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
   std::string text_;
@@ -54,6 +59,14 @@ class Held {
 };
 
 void append(std::vector<Fact>& to, std::vector<Fact> more) { to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end())); }
+
+/// Lines that a terminal, a mail or a ticket has broken are joined and looked at once more; what is found then counts
+/// when the text as it stands did not show it.
+void scan_unwrapped(Scanner& scanner, std::string_view text) {
+  if (text.size() > max_wrapped_bytes) return;
+  const Unwrapped joined = unwrap(text);
+  if (!joined.text.empty()) scanner.feed_again(joined.text, joined.line_numbers);
+}
 
 void scan_text(Scanner& scanner, std::string_view name, std::string_view text, std::vector<Fact>& facts) {
   Held held;
@@ -64,7 +77,22 @@ void scan_text(Scanner& scanner, std::string_view name, std::string_view text, s
                            }});
   cleaner.feed(text);
   cleaner.finish();
+  scan_unwrapped(scanner, held.text());
   held.extract(name, facts);
+}
+
+void scan_capture(Scanner& scanner, const capture::Capture& capture, std::vector<Fact>& facts) {
+  for (const auto& [name, output] : capture.all_commands()) {
+    if (!output.out.empty()) scan_text(scanner, fmt::format("cmd/{}/stdout", name), output.out, facts);
+    if (!output.err.empty()) scan_text(scanner, fmt::format("cmd/{}/stderr", name), output.err, facts);
+  }
+  for (const auto& [name, text] : capture.texts()) scan_text(scanner, name, text, facts);
+}
+
+bool is_stored_capture(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return fs::is_regular_file(fs::path(path) / "manifest.json", error);
+  return path.ends_with(".tar.zst") || path.ends_with(".tar.gz") || path.ends_with(".tgz") || path.ends_with(".tar.xz") || path.ends_with(".tar") || path.ends_with(".zip");
 }
 
 /// Files below a directory in name order; hidden ones are left out.
@@ -89,19 +117,29 @@ bool Explanation::fault_found() const {
   return std::any_of(judgement.diagnoses.begin(), judgement.diagnoses.end(), [](const Diagnosis& d) { return !d.benign; });
 }
 
-Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge) {
+Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge, const capture::Capture* machine) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
   std::vector<std::string> files;
+  std::vector<Fact> facts;
   for (const std::string& input : inputs) {
     std::error_code error;
-    if (input != "-" && fs::is_directory(input, error)) {
+    if (input != "-" && is_stored_capture(input)) {
+      auto capture = capture::open({input});
+      if (!capture) return std::unexpected(capture.error());
+      scan_capture(*scanner, *capture, facts);
+      append(facts, facts_of_capture(*capture, knowledge));
+    } else if (input != "-" && fs::is_directory(input, error)) {
       for (std::string& file : files_below(input)) files.push_back(std::move(file));
     } else {
       files.push_back(input);
     }
   }
-  std::vector<Fact> facts;
+  if (machine != nullptr) {
+    scan_capture(*scanner, *machine, facts);
+    append(facts, facts_of_capture(*machine, knowledge));
+  }
+  std::vector<std::pair<std::string, std::string>> piped;  // a pipe can be read once only
   for (const std::string& file : files) {
     const std::string name = file == "-" ? "standard input" : file;
     bool begun = false;
@@ -114,32 +152,35 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
                                             scanner->feed(block);
                                             held.add(block);
                                           }});
-    held.extract(name, facts);
     if (!read && !begun) return std::unexpected(read.error());
     if (!read) scanner->note(read.error().to_string());
+    scan_unwrapped(*scanner, held.text());
+    held.extract(name, facts);
+    if (file == "-" && !held.text().empty()) piped.emplace_back(name, held.text());
   }
   append(facts, facts_of_files(files, knowledge));
+  append(facts, facts_of_texts(piped, knowledge));
   return finish(*scanner, std::move(facts), knowledge);
 }
 
 Result<Explanation> explain_texts(const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
+  return explain_texts(*scanner, files, knowledge);
+}
+
+Explanation explain_texts(Scanner& scanner, const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge) {
   std::vector<Fact> facts;
-  for (const auto& [name, text] : files) scan_text(*scanner, name, text, facts);
+  for (const auto& [name, text] : files) scan_text(scanner, name, text, facts);
   append(facts, facts_of_texts(files, knowledge));
-  return finish(*scanner, std::move(facts), knowledge);
+  return finish(scanner, std::move(facts), knowledge);
 }
 
 Result<Explanation> explain_capture(const capture::Capture& capture, const knowledge::Knowledge& knowledge) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
   std::vector<Fact> facts;
-  for (const auto& [name, output] : capture.all_commands()) {
-    if (!output.out.empty()) scan_text(*scanner, fmt::format("cmd/{}/stdout", name), output.out, facts);
-    if (!output.err.empty()) scan_text(*scanner, fmt::format("cmd/{}/stderr", name), output.err, facts);
-  }
-  for (const auto& [name, text] : capture.texts()) scan_text(*scanner, name, text, facts);
+  scan_capture(*scanner, capture, facts);
   append(facts, facts_of_capture(capture, knowledge));
   return finish(*scanner, std::move(facts), knowledge);
 }

@@ -15,17 +15,22 @@ class Capture;
 
 namespace ff::diagnosis {
 
+class Scanner;
+
 struct Explanation {
   Evidence evidence;
   Judgement judgement;
   [[nodiscard]] bool fault_found() const;  ///< a diagnosis that is not benign was made
 };
 
-/// Reads files, directories, captures and "-" (standard input) and judges them. Errors: an input that cannot be read.
-Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge);
+/// Reads files, directories, captures and "-" (standard input) and judges them, together with a capture of this machine
+/// when one is given. Errors: an input that cannot be read.
+Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge, const capture::Capture* machine = nullptr);
 
 /// The same for texts in memory, by file name: tests and `kb check` use it.
 Result<Explanation> explain_texts(const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge);
+/// The same with a scanner of that knowledge that is used again: many small bodies of evidence one after the other.
+Explanation explain_texts(Scanner& scanner, const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge);
 
 /// The same for a capture that was already taken or opened, with further texts: what `check` and `--here` use.
 Result<Explanation> explain_capture(const capture::Capture& capture, const knowledge::Knowledge& knowledge);

@@ -197,10 +197,20 @@ class Judge {
 
   void decode_all(Candidate& c) const {
     std::set<std::string> said;
+    std::string gfx;  // only when all GPUs of the evidence are of one target
+    for (const Fact& f : evidence_.facts) {
+      if (!name_fits("gpus[*].gfx", f.name)) continue;
+      const std::string one = f.value.to_string();
+      if (!gfx.empty() && gfx != one) {
+        gfx.clear();
+        break;
+      }
+      gfx = one;
+    }
     for (const std::string& id : c.signals) {
       const Sighting& s = evidence_.signals.find(id)->second;
       if (s.occurrences.empty()) continue;
-      for (const std::string& text : decode_occurrence(*s.signal, s.occurrences.front(), knowledge_))
+      for (const std::string& text : decode_occurrence(*s.signal, s.occurrences.front(), knowledge_, gfx))
         if (said.insert(text).second) c.diagnosis.decoded.push_back(text);
     }
   }

@@ -120,7 +120,7 @@ std::uint32_t kinds_of(std::string_view path, std::string_view sample) {
   if (!code_name && !config_name && !only_kernel) kinds |= prose;
   if ((kinds & kind_config) != 0) kinds |= kind_env;
   if (c.prompts > 0) kinds |= prose;
-  if (contains(sample, "Traceback (most recent call last)") || contains(sample, " kernel: ")) kinds |= prose;
+  if (contains(sample, "Traceback (most recent call last)")) kinds |= prose;
   if (name.ends_with(".sh") || name.ends_with(".sbatch") || name.ends_with(".slurm")) kinds |= kind_shell;
   if (has_any(sample, {"success_rate", "pc_success", "success rate", "Success rate", "episode", "Episode"})) kinds |= kind_evaluation;
   return kinds;

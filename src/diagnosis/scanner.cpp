@@ -89,19 +89,24 @@ std::string shape_of(std::string_view line) {
 }  // namespace
 
 struct Scanner::Impl {
-  std::unique_ptr<hs_database_t, DatabaseFree> database;
+  std::unique_ptr<hs_database_t, DatabaseFree> database, kernel_database;
   std::unique_ptr<hs_scratch_t, ScratchFree> scratch;
   std::vector<SignalState> signals;
   std::vector<std::vector<Use>> uses;          ///< literal -> where it is needed
   std::vector<std::uint64_t> literal_serial;   ///< line serial in which the literal was last seen
   std::vector<std::uint8_t> alarm_class;       ///< literal -> 1 word, 2 origin, 3 both
   std::vector<std::uint32_t> line_literals;    ///< literals of the current line
+  std::string low_line;                        ///< the current line in lower case, made when it is first needed
+  std::uint64_t low_serial = 0;
   std::unordered_map<std::string, std::size_t> alarm_shapes;
   Evidence evidence;
 
   std::uint32_t source = 0;
   std::uint32_t kinds = 0;
   std::uint64_t serial = 0;  ///< of the current piece of line
+
+  const std::vector<std::uint64_t>* other_numbers = nullptr;  ///< of feed_again
+  std::vector<std::uint8_t> frozen;                            ///< signals that feed_again leaves alone
 
   // Position inside the block that is being scanned.
   std::string_view block;
@@ -171,7 +176,7 @@ struct Scanner::Impl {
       alarm |= alarm_class[id];
       for (const Use& use : uses[id]) {
         SignalState& state = signals[use.signal];
-        if (use.follow >= 0 || state.tried_serial == serial) continue;
+        if (use.follow >= 0 || state.tried_serial == serial || (other_numbers != nullptr && frozen[use.signal] != 0)) continue;
         state.tried_serial = serial;
         if (state.signal->kinds != 0 && (state.signal->kinds & line_kinds) == 0) {
           if (!kinds_known) {
@@ -185,14 +190,22 @@ struct Scanner::Impl {
     }
     for (std::uint32_t id : line_literals)
       for (const Use& use : uses[id])
-        if (use.follow >= 0 && continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line)) any = true;
-    if (!any && alarm == 3) remember_alarm(line, line_kinds);
+        if (use.follow >= 0 && (other_numbers == nullptr || frozen[use.signal] == 0) && continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line)) any = true;
+    if (!any && alarm == 3 && other_numbers == nullptr) remember_alarm(line, line_kinds);
   }
 
-  [[nodiscard]] bool literal_seen(const Compiled& c) const {
-    for (std::uint32_t id : c.pattern->literals)
-      if (literal_serial[id] == serial) return true;
-    return false;
+  /// Whether the line holds what every match of the pattern holds.
+  [[nodiscard]] bool worth_trying(const Compiled& c, std::string_view line) {
+    const auto& literals = c.pattern->literals;
+    if (std::none_of(literals.begin(), literals.end(), [&](std::uint32_t id) { return literal_serial[id] == serial; })) return false;
+    if (c.pattern->also.empty()) return true;
+    if (low_serial != serial) {
+      low_line.resize(line.size());
+      for (std::size_t i = 0; i < line.size(); ++i) low_line[i] = static_cast<char>(line[i] >= 'A' && line[i] <= 'Z' ? line[i] | 0x20 : line[i]);
+      low_serial = serial;
+    }
+    return std::all_of(c.pattern->also.begin(), c.pattern->also.end(),
+                       [&](const std::string& text) { return memmem(low_line.data(), low_line.size(), text.data(), text.size()) != nullptr; });
   }
 
   /// Runs one pattern; fields go to `fields` when it is given.
@@ -211,12 +224,17 @@ struct Scanner::Impl {
     return true;
   }
 
+  [[nodiscard]] std::uint64_t original_line() const {
+    if (other_numbers == nullptr) return line_number;
+    return line_number - 1 < other_numbers->size() ? (*other_numbers)[line_number - 1] : line_number;
+  }
+
   bool head(SignalState& state, std::string_view line, std::uint32_t line_kinds) {
     const bool store = state.sighting.occurrences.size() < max_occurrences;
     Occurrence o;
     bool matched = false;
     for (Compiled& c : state.match) {
-      if (!literal_seen(c)) continue;
+      if (!worth_trying(c, line)) continue;
       matched = run(c, line, store ? &o.fields : nullptr);
       if (matched) break;
     }
@@ -225,7 +243,7 @@ struct Scanner::Impl {
     state.open_index = -1;
     if (store) {
       o.source = source;
-      o.line = line_number;
+      o.line = original_line();
       o.kinds = line_kinds;
       o.when = moment_of(line);
       o.text = std::string(trim(line).substr(0, max_text));
@@ -243,7 +261,7 @@ struct Scanner::Impl {
     FollowState& follow = state.follow[index];
     if (line_number - state.open_line > static_cast<std::uint64_t>(follow.within) || ((state.open_done >> index) & 1u) != 0) return false;
     for (Compiled& c : follow.match) {
-      if (!literal_seen(c)) continue;
+      if (!worth_trying(c, line)) continue;
       if (run(c, line, &state.sighting.occurrences[static_cast<std::size_t>(state.open_index)].fields)) {
         state.open_done |= std::uint64_t{1} << index;
         return true;
@@ -274,14 +292,17 @@ Scanner::~Scanner() = default;
 Result<Scanner> Scanner::make(const Knowledge& knowledge) {
   const Knowledge::Impl& k = knowledge.impl();
   auto impl = std::make_unique<Impl>();
-  if (!k.database.empty()) {
+  const std::pair<std::string_view, std::unique_ptr<hs_database_t, DatabaseFree>*> databases[] = {{k.database, &impl->database}, {k.kernel_database, &impl->kernel_database}};
+  for (const auto& [bytes, into] : databases) {
+    if (bytes.empty()) continue;
     hs_database_t* database = nullptr;
-    if (hs_deserialize_database(k.database.data(), k.database.size(), &database) != HS_SUCCESS)
+    if (hs_deserialize_database(bytes.data(), bytes.size(), &database) != HS_SUCCESS)
       return fail("the literal database of the knowledge does not load", "knowledge", "build the program again");
-    impl->database.reset(database);
-    hs_scratch_t* scratch = nullptr;
-    if (hs_alloc_scratch(database, &scratch) != HS_SUCCESS) return fail("no memory for the scanner", "knowledge");
+    into->reset(database);
+    hs_scratch_t* scratch = impl->scratch.release();  // grows to what the larger database needs
+    const hs_error_t status = hs_alloc_scratch(database, &scratch);
     impl->scratch.reset(scratch);
+    if (status != HS_SUCCESS) return fail("no memory for the scanner", "knowledge");
   }
   const std::size_t literals = k.bundle.literals.size();
   impl->uses.resize(literals);
@@ -323,7 +344,9 @@ void Scanner::begin(std::string_view name, std::uint32_t kinds) {
 
 void Scanner::feed(std::string_view block) {
   Impl& i = *impl_;
-  if (block.empty() || !i.database) return;
+  // A log of nothing but kernel messages needs only what the kernel can say.
+  const hs_database_t* database = i.kinds == knowledge::kind_kernel_log ? i.kernel_database.get() : i.database.get();
+  if (block.empty() || database == nullptr) return;
   i.block = block;
   i.line_number = i.next_block_line;
   i.line_begin = i.piece_begin = 0;
@@ -333,10 +356,24 @@ void Scanner::feed(std::string_view block) {
   i.line_literals.clear();
   // The first match moves to its line; lines are counted from line_end, the first line's end.
   i.line_end = 0;
-  hs_scan(i.database.get(), block.data(), static_cast<unsigned>(block.size()), 0, i.scratch.get(), &Impl::on_match, &i);
+  hs_scan(database, block.data(), static_cast<unsigned>(block.size()), 0, i.scratch.get(), &Impl::on_match, &i);
   i.flush();
   i.next_block_line += static_cast<std::uint64_t>(std::count(block.begin(), block.end(), '\n'));
   i.block = {};
+}
+
+void Scanner::feed_again(std::string_view block, const std::vector<std::uint64_t>& line_numbers) {
+  Impl& i = *impl_;
+  i.frozen.assign(i.signals.size(), 0);
+  for (std::size_t s = 0; s < i.signals.size(); ++s) {
+    i.signals[s].open_index = -1;
+    const auto& seen = i.signals[s].sighting.occurrences;
+    i.frozen[s] = std::any_of(seen.begin(), seen.end(), [&](const Occurrence& o) { return o.source == i.source; }) ? 1 : 0;
+  }
+  i.other_numbers = &line_numbers;
+  i.next_block_line = 1;
+  feed(block);
+  i.other_numbers = nullptr;
 }
 
 Evidence Scanner::take() {

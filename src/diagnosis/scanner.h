@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "diagnosis/evidence.h"
 #include "knowledge/knowledge.h"
@@ -22,6 +23,9 @@ class Scanner {
   void begin(std::string_view name, std::uint32_t kinds);
   /// Complete lines ("\n" between them; the last one may lack it). Positions go on from the previous call.
   void feed(std::string_view block);
+  /// Scans another form of the current source's text (broken lines joined): only signals that this source has not shown yet
+  /// are taken. `line_numbers[i]` is the line of the original on which line i of the block begins.
+  void feed_again(std::string_view block, const std::vector<std::uint64_t>& line_numbers);
   /// Gives what was seen and starts anew.
   Evidence take();
 

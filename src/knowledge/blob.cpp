@@ -8,7 +8,7 @@ namespace ff::knowledge {
 
 namespace {
 
-constexpr std::string_view magic = "FFKB0002";
+constexpr std::string_view magic = "FFKB0003";
 constexpr int max_value_depth = 64;
 constexpr int max_condition_depth = 16;
 
@@ -102,6 +102,7 @@ template <class A>
 void describe(A& a, Pattern& p) {
   describe(a, p.text);
   describe(a, p.literals);
+  describe(a, p.also);
 }
 template <class A>
 void describe(A& a, Follow& f) {
@@ -256,6 +257,7 @@ std::string write_blob(const Bundle& bundle) {
   describe(w, copy.alarm_words);
   describe(w, copy.alarm_origins);
   w.bytes(bundle.database);
+  w.bytes(bundle.kernel_database);
   w.number(bundle.tables.size());
   for (const auto& [name, table] : bundle.tables) {
     Writer inner;
@@ -277,6 +279,7 @@ Result<Opened> read_blob(std::string_view bytes) {
   describe(r, o.bundle.alarm_words);
   describe(r, o.bundle.alarm_origins);
   o.database = r.bytes();
+  o.kernel_database = r.bytes();
   for (std::size_t n = r.count(); n > 0 && r.ok; --n) {
     std::string name(r.bytes());
     const std::string_view table = r.bytes();

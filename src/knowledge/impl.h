@@ -14,10 +14,9 @@ namespace ff::knowledge {
 
 /// What Knowledge holds. `diagnosis` reads signals and causes from `bundle`, and the literal database from `database`.
 struct Knowledge::Impl {
-  Bundle bundle;  ///< without tables and database
-  std::string owned_database;
-  std::string_view database;  ///< serialised
-  std::vector<CauseText> none;
+  Bundle bundle;  ///< without tables and databases
+  std::string owned_database, owned_kernel_database;
+  std::string_view database, kernel_database;  ///< serialised
 
   struct Table {
     std::string_view bytes;
@@ -25,7 +24,6 @@ struct Knowledge::Impl {
     mutable Value value;
   };
   std::map<std::string, Table, std::less<>> tables;
-  std::string fingerprint;  ///< changes with every pattern: key of the cache of compiled databases
 };
 
 /// Knowledge over a compiled blob that outlives it.

@@ -43,6 +43,7 @@ Result<std::shared_ptr<const Knowledge>> open_blob(std::string_view blob) {
   auto impl = std::make_shared<Knowledge::Impl>();
   impl->bundle = std::move(opened->bundle);
   impl->database = opened->database;
+  impl->kernel_database = opened->kernel_database;
   for (auto& [name, bytes] : opened->tables) impl->tables[name].bytes = bytes;
   return std::make_shared<const Knowledge>(std::move(impl));
 }
@@ -53,8 +54,11 @@ std::shared_ptr<const Knowledge> from_bundle(Bundle bundle) {
   bundle.tables.clear();
   impl->owned_database = std::move(bundle.database);
   bundle.database.clear();
+  impl->owned_kernel_database = std::move(bundle.kernel_database);
+  bundle.kernel_database.clear();
   impl->bundle = std::move(bundle);
   impl->database = impl->owned_database;
+  impl->kernel_database = impl->owned_kernel_database;
   return std::make_shared<const Knowledge>(std::move(impl));
 }
 

@@ -43,6 +43,7 @@ enum Kind : std::uint32_t {
 struct Pattern {
   std::string text;
   std::vector<std::uint32_t> literals;
+  std::vector<std::string> also;  ///< lower-case texts that every match holds as well: asked before RE2 is
 };
 
 struct Follow {
@@ -122,6 +123,7 @@ struct Bundle {
   std::vector<std::uint32_t> alarm_words;    ///< literals of table "alarm": words that look like trouble ...
   std::vector<std::uint32_t> alarm_origins;  ///< ... and words that say the line is about this field
   std::string database;                      ///< serialised Hyperscan database over the literals
+  std::string kernel_database;               ///< the same over those that lines of a kernel log can hold
 };
 
 }  // namespace ff::knowledge

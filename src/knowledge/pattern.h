@@ -20,6 +20,16 @@ inline constexpr std::size_t max_pattern_length = 2000;
 /// has no such set.
 Result<std::vector<std::string>> literal_cover(const std::string& pattern);
 
+/// Literals that a pattern's matches must hold: one of `any_of`, and all of `all_of`.
+struct Literals {
+  std::vector<std::string> any_of, all_of;
+};
+Result<Literals> literals_of(const std::string& pattern);
+
+/// Whether lines of a kernel log can show the signal: it says so (`in:`), one of its examples is such a line, or its
+/// layer is one that the kernel reports on.
+[[nodiscard]] bool may_be_in_kernel_log(const Signal& signal);
+
 /// Gives every pattern of the bundle its literals and compiles the Hyperscan database over them: for any x86-64 that
 /// Hyperscan runs on, so that the database may be kept and carried.
 Result<void> compile_patterns(Bundle& bundle);

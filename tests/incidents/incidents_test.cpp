@@ -1,0 +1,184 @@
+// Every incident of this directory, every example of a cause, and variants of both: other prefixes, addresses, numbers of
+// processes and devices. The answer must not depend on them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "diagnosis/explain.h"
+#include "diagnosis/kb_check.h"
+#include "diagnosis/kind.h"
+#include "diagnosis/scanner.h"
+#include "knowledge/load.h"
+#include "knowledge/yaml.h"
+
+namespace ff::diagnosis {
+namespace {
+
+namespace fs = std::filesystem;
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+struct Incident {
+  std::string name, expect, least;
+  std::vector<std::string> accept, forbid;
+  Files files;
+};
+
+std::vector<std::string> texts(const knowledge::Yaml* node) {
+  std::vector<std::string> out;
+  if (node != nullptr)
+    for (const auto& item : node->items) out.push_back(item.text);
+  return out;
+}
+
+std::vector<Incident> incidents() {
+  std::vector<Incident> out;
+  for (const auto& entry : fs::directory_iterator(fs::path(FIRSTFAULT_SOURCE_DIR) / "tests/incidents")) {
+    if (!entry.is_directory()) continue;
+    Incident i;
+    i.name = entry.path().filename().string();
+    auto expect = read_file(entry.path() / "expect.yaml");
+    if (!expect) continue;
+    auto yaml = knowledge::parse_yaml(*expect, i.name);
+    EXPECT_TRUE(yaml) << i.name;
+    if (!yaml || yaml->find("expect") == nullptr) continue;
+    i.expect = yaml->find("expect")->text;
+    i.accept = texts(yaml->find("accept"));
+    i.forbid = texts(yaml->find("forbid"));
+    for (const auto& file : fs::directory_iterator(entry.path()))
+      if (file.path().filename() != "expect.yaml" && file.is_regular_file()) i.files.emplace_back(file.path().filename().string(), *read_file(file.path()));
+    std::sort(i.files.begin(), i.files.end());
+    out.push_back(std::move(i));
+  }
+  std::sort(out.begin(), out.end(), [](const Incident& a, const Incident& b) { return a.name < b.name; });
+  return out;
+}
+
+const std::vector<Incident>& all() {
+  static const std::vector<Incident> list = incidents();
+  return list;
+}
+
+std::string first_of(const Files& files) {
+  static Scanner scanner = std::move(*Scanner::make(knowledge::Knowledge::built_in()));
+  const Explanation e = explain_texts(scanner, files, knowledge::Knowledge::built_in());
+  for (const Diagnosis& d : e.judgement.diagnoses)
+    if (!d.benign) return d.cause;
+  return e.judgement.diagnoses.empty() ? "nothing" : "benign";
+}
+
+bool right(const Incident& i, const std::string& got) {
+  if (i.expect == "unknown") return std::find(i.forbid.begin(), i.forbid.end(), got) == i.forbid.end();
+  if (i.expect == "none") return got == "nothing" || got == "benign";
+  if (i.expect == "benign") return got == "benign" || std::find(i.accept.begin(), i.accept.end(), got) != i.accept.end();
+  return got == i.expect || std::find(i.accept.begin(), i.accept.end(), got) != i.accept.end();
+}
+
+TEST(Incidents, each_is_explained_by_its_cause) {
+  ASSERT_GT(all().size(), 20u);
+  for (const Incident& i : all()) EXPECT_TRUE(right(i, first_of(i.files))) << i.name << ": expected " << i.expect << ", got " << first_of(i.files);
+}
+
+/// Rewrites each line of the logs among the files (not structured files, whose form is their meaning).
+Files rewritten(const Files& files, const std::function<std::string(std::string_view, bool kernel)>& line) {
+  Files out;
+  for (const auto& [name, text] : files) {
+    const std::uint32_t kinds = kinds_of(name, text);
+    const bool kernel = kinds == knowledge::kind_kernel_log;
+    const bool program = name.ends_with(".log") || name == "stderr.txt" || name == "traceback.txt";
+    if (!kernel && !program) {
+      out.emplace_back(name, text);
+      continue;
+    }
+    std::string changed;
+    for (std::string_view l : lines(text)) changed += line(l, kernel) + "\n";
+    out.emplace_back(name, std::move(changed));
+  }
+  return out;
+}
+
+struct Variant {
+  const char* name;
+  std::function<std::string(std::string_view, bool)> line;
+};
+
+/// The line without a kernel time stamp, so that another prefix can stand there.
+std::string bare(std::string_view line) {
+  static const RE2 stamp(R"(^(<\d>)?\[\s*\d+\.\d+\]\s*)");
+  std::string s(line);
+  RE2::Replace(&s, stamp, "");
+  return s;
+}
+
+const std::vector<Variant>& variants() {
+  static const RE2 pci("0000:[0-9a-f]{2}:");
+  static const RE2 pid("(pid|PID) (?:[0-9]+)");
+  static const std::vector<Variant> list = {
+      {"journal prefix", [](std::string_view l, bool kernel) { return kernel ? "Nov 30 15:21:10 node17 kernel: " + bare(l) : std::string(l); }},
+      {"journal prefix with ISO time", [](std::string_view l, bool kernel) { return kernel ? "2026-11-30T15:21:10.123456+00:00 node17 kernel: " + bare(l) : std::string(l); }},
+      {"dmesg --raw level", [](std::string_view l, bool kernel) { return kernel ? "<3>" + std::string(l) : std::string(l); }},
+      {"another slot", [](std::string_view l, bool kernel) { std::string s(l); if (kernel) RE2::GlobalReplace(&s, pci, "0000:c3:"); return s; }},
+      {"another process", [](std::string_view l, bool) { std::string s(l); RE2::GlobalReplace(&s, pid, "\\1 77123"); return s; }},
+      {"container prefix", [](std::string_view l, bool kernel) { return kernel ? std::string(l) : "trainer-1  | " + std::string(l); }},
+      {"CI prefix", [](std::string_view l, bool kernel) { return kernel ? std::string(l) : "2026-11-30T15:21:10.1234567Z " + std::string(l); }},
+      {"rank prefix", [](std::string_view l, bool kernel) { return kernel ? std::string(l) : "[rank3]: " + std::string(l); }},
+      {"colours", [](std::string_view l, bool) { return "\x1b[31m" + std::string(l) + "\x1b[0m"; }},
+      {"carriage returns", [](std::string_view l, bool) { return std::string(l) + "\r"; }},
+  };
+  return list;
+}
+
+TEST(Incidents, variants_keep_their_answer) {
+  std::size_t tried = 0;
+  std::size_t kept = 0;
+  std::string lost;
+  for (const Incident& i : all()) {
+    const std::string plain = first_of(i.files);
+    if (!right(i, plain)) continue;
+    for (const Variant& v : variants()) {
+      const Files changed = rewritten(i.files, v.line);
+      if (changed == i.files) continue;
+      ++tried;
+      const std::string got = first_of(changed);
+      if (right(i, got))
+        ++kept;
+      else
+        lost += fmt::format("  {} with {}: {} instead of {}\n", i.name, v.name, got, plain);
+    }
+  }
+  EXPECT_GT(tried, 100u);
+  EXPECT_EQ(kept, tried) << lost;
+}
+
+TEST(Incidents, every_example_of_a_cause_is_explained_by_it) {
+  knowledge::Problems problems;
+  knowledge::Bundle bundle;
+  load(knowledge::read_directory(std::string(FIRSTFAULT_SOURCE_DIR) + "/knowledge", problems), bundle, problems);
+  ASSERT_TRUE(problems.empty());
+  std::string said;
+  for (const Error& e : check_cause_examples(bundle.causes, knowledge::Knowledge::built_in())) said += e.to_string() + "\n";
+  EXPECT_EQ(said, "");
+}
+
+TEST(Incidents, foreign_text_gets_no_diagnosis) {
+  std::string prose;
+  for (int i = 0; i < 2000; ++i) prose += "The committee met on a rainy day, failed to agree, and the reset of the calendar caused an error in the minutes.\n";
+  std::string bytes;
+  std::uint32_t x = 12345;
+  for (int i = 0; i < 200'000; ++i) {
+    x = x * 1664525u + 1013904223u;
+    bytes.push_back(static_cast<char>(x >> 24));
+  }
+  for (const auto& [name, text] : Files{{"notes.txt", prose}, {"dump.bin", bytes}, {"long.json", "{\"a\": \"" + std::string(2'000'000, 'b') + "\"}"}, {"empty.txt", ""}}) {
+    const std::string got = first_of({{name, text}});
+    EXPECT_EQ(got, "nothing") << name;
+  }
+}
+
+}  // namespace
+}  // namespace ff::diagnosis
