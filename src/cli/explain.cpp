@@ -1,3 +1,5 @@
+#include "diagnosis/explain.h"
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -6,7 +8,6 @@
 #include "capture/collect.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "diagnosis/explain.h"
 #include "diagnosis/text_report.h"
 #include "knowledge/knowledge.h"
 #include "report/style.h"
@@ -25,7 +26,8 @@ struct Options {
 int run_explain(const Options& o) {
   auto knowledge = knowledge::Knowledge::with(o.kb);
   if (!knowledge) return report_error(knowledge.error());
-  if (o.inputs.empty() && !o.here) return report_error(Error{"nothing to explain", "explain", "give files, directories, captures, '-' for standard input, or --here", 2});
+  if (o.inputs.empty() && !o.here)
+    return report_error(Error{"nothing to explain", "explain", "give files, directories, captures, '-' for standard input, or --here", 2});
   std::optional<capture::Capture> machine;
   if (o.here) {
     capture::CollectOptions options;

@@ -42,14 +42,27 @@ Value to_value(const Cause& c) {
   }
   Value separates = Value::object();
   for (const auto& [id, text] : c.separates) separates.set(id, text);
-  return Value::object({{"id", c.text.id}, {"layer", c.text.layer}, {"title", c.text.title}, {"explain", c.text.explain}, {"rules", rules}, {"covers", Value::list_of(c.covers)},
-                        {"fix", Value::list_of(c.text.fix)}, {"verify", Value::list_of(c.text.verify)}, {"separates", separates}, {"sources", Value::list_of(c.text.sources)}});
+  return Value::object({{"id", c.text.id},
+                        {"layer", c.text.layer},
+                        {"title", c.text.title},
+                        {"explain", c.text.explain},
+                        {"rules", rules},
+                        {"covers", Value::list_of(c.covers)},
+                        {"fix", Value::list_of(c.text.fix)},
+                        {"verify", Value::list_of(c.text.verify)},
+                        {"separates", separates},
+                        {"sources", Value::list_of(c.text.sources)}});
 }
 
 Value to_value(const Signal& s) {
   Value patterns = Value::list();
   for (const knowledge::Pattern& p : s.match) patterns.push(p.text);
-  Value v = Value::object({{"id", s.id}, {"layer", s.layer}, {"title", s.title}, {"severity", std::string(knowledge::severity_name(s.severity))}, {"benign", s.benign}, {"match", patterns},
+  Value v = Value::object({{"id", s.id},
+                           {"layer", s.layer},
+                           {"title", s.title},
+                           {"severity", std::string(knowledge::severity_name(s.severity))},
+                           {"benign", s.benign},
+                           {"match", patterns},
                            {"sources", Value::list_of(s.sources)}});
   if (s.benign) v.set("explain", s.explain).set("mistaken_for", s.mistaken_for);
   return v;
@@ -57,12 +70,16 @@ Value to_value(const Signal& s) {
 
 void print(const Cause& c) {
   const report::Style style = report::Style::for_stdout();
-  std::cout << style.bold(c.text.title) << "\n" << style.dim(c.text.id) << "\n\n" << report::wrapped(c.text.explain, 0, report::terminal_width()) << "\n\n";
+  std::cout << style.bold(c.text.title) << "\n"
+            << style.dim(c.text.id) << "\n\n"
+            << report::wrapped(c.text.explain, 0, report::terminal_width()) << "\n\n";
   std::cout << "Evidence for it\n";
   for (const knowledge::Rule& r : c.rules)
-    std::cout << fmt::format("  {:.2f}{} ", r.score, r.confirms ? "!" : " ") << report::wrapped(r.name.empty() ? r.because : r.name + ". " + r.because, 8, report::terminal_width()) << "\n";
+    std::cout << fmt::format("  {:.2f}{} ", r.score, r.confirms ? "!" : " ")
+              << report::wrapped(r.name.empty() ? r.because : r.name + ". " + r.because, 8, report::terminal_width()) << "\n";
   if (!c.against.empty()) std::cout << "Evidence against it\n";
-  for (const knowledge::Rule& r : c.against) std::cout << fmt::format("  {:.2f}  ", r.score) << report::wrapped(r.because, 8, report::terminal_width()) << "\n";
+  for (const knowledge::Rule& r : c.against)
+    std::cout << fmt::format("  {:.2f}  ", r.score) << report::wrapped(r.because, 8, report::terminal_width()) << "\n";
   print_list("Fix", c.text.fix);
   print_list("Proof", c.text.verify);
   for (const auto& [id, text] : c.separates) std::cout << "Not " << id << ": " << report::wrapped(text, 2, report::terminal_width()) << "\n";
@@ -71,7 +88,8 @@ void print(const Cause& c) {
 
 void print(const Signal& s) {
   const report::Style style = report::Style::for_stdout();
-  std::cout << style.bold(s.title) << "\n" << style.dim(fmt::format("{} · {} · {}{}", s.id, s.layer, knowledge::severity_name(s.severity), s.benign ? " · harmless" : "")) << "\n";
+  std::cout << style.bold(s.title) << "\n"
+            << style.dim(fmt::format("{} · {} · {}{}", s.id, s.layer, knowledge::severity_name(s.severity), s.benign ? " · harmless" : "")) << "\n";
   if (!s.explain.empty()) std::cout << report::wrapped(s.explain, 0, report::terminal_width()) << "\n";
   std::cout << "Lines\n";
   for (const knowledge::Pattern& p : s.match) std::cout << "  " << p.text << "\n";
@@ -128,16 +146,20 @@ int borders(const Knowledge& k, const Options& o) {
   for (const Value& b : table["borders"].items()) {
     if (!o.arguments.empty() && !contains(lower(b["component"].as_text()), lower(o.arguments[0]))) continue;
     std::cout << style.bold(fmt::format("{} {}", b["component"].as_text(), b["version"].as_text())) << "\n";
-    for (const char* field : {"changed", "symptom", "back"}) std::cout << fmt::format("  {:8} ", field) << report::wrapped(b[field].as_text(), 11, report::terminal_width()) << "\n";
+    for (const char* field : {"changed", "symptom", "back"})
+      std::cout << fmt::format("  {:8} ", field) << report::wrapped(b[field].as_text(), 11, report::terminal_width()) << "\n";
   }
   return 0;
 }
 
 int decode_value(const Knowledge& k, const Options& o) {
   if (o.arguments.size() != 2)
-    return report_error(Error{"takes a kind and a value", "kb decode", "kinds: hip, hsa, exit, signal, vm-fault (with --gfx), aer-cor, aer-uncor; e.g. firstfault kb decode hip 98", 2});
+    return report_error(Error{"takes a kind and a value", "kb decode",
+                              "kinds: hip, hsa, exit, signal, vm-fault (with --gfx), aer-cor, aer-uncor; e.g. firstfault kb decode hip 98", 2});
   const std::string text = diagnosis::decode(o.arguments[0], o.arguments[1], k, o.gfx);
-  if (text.empty()) return report_error(Error{fmt::format("nothing is known of {} '{}'", o.arguments[0], o.arguments[1]), "kb decode", "kinds: hip, hsa, exit, signal, vm-fault, aer-cor, aer-uncor", 2});
+  if (text.empty())
+    return report_error(Error{fmt::format("nothing is known of {} '{}'", o.arguments[0], o.arguments[1]), "kb decode",
+                              "kinds: hip, hsa, exit, signal, vm-fault, aer-cor, aer-uncor", 2});
   if (o.json)
     print_document(Value::object({{"schema", "firstfault/decoded/1"}, {"kind", o.arguments[0]}, {"value", o.arguments[1]}, {"text", text}}));
   else
@@ -146,7 +168,8 @@ int decode_value(const Knowledge& k, const Options& o) {
 }
 
 int check(const Options& o) {
-  if (o.arguments.empty()) return report_error(Error{"takes a directory", "kb check", "it holds signals/*.yaml and causes/*.yaml; docs/knowledge.md", 2});
+  if (o.arguments.empty())
+    return report_error(Error{"takes a directory", "kb check", "it holds signals/*.yaml and causes/*.yaml; docs/knowledge.md", 2});
   const auto problems = diagnosis::check_directories(o.arguments);
   if (o.json) {
     Value list = Value::list();
@@ -173,7 +196,8 @@ void add_kb(CLI::App& app, int& exit_code) {
       {"show", "Show a cause or a signal", "id", &show},
       {"search", "Find causes and signals that hold all words", "words", &search},
       {"borders", "Versions at which behaviour changed, and the way back", "component", &borders},
-      {"decode", "Put a number or name into words: hip 98, hsa 0x1016, exit -6, vm-fault 0x00800932 --gfx gfx1100, aer-cor 0x1000", "kind and value", &decode_value},
+      {"decode", "Put a number or name into words: hip 98, hsa 0x1016, exit -6, vm-fault 0x00800932 --gfx gfx1100, aer-cor 0x1000", "kind and value",
+       &decode_value},
   };
   for (const Verb& verb : verbs) {
     auto o = std::make_shared<Options>();

@@ -46,15 +46,16 @@ struct SignalName {
   int number;
   std::string_view name, meaning;
 };
-constexpr std::array<SignalName, 9> signal_names = {{{SIGABRT, "SIGABRT", "the process ended itself: a failed assertion, an uncaught C++ exception, or the ROCm runtime after a fault"},
-                                                     {SIGBUS, "SIGBUS", "an access beyond the end of a mapping: a truncated mapped file, or /dev/shm is full"},
-                                                     {SIGFPE, "SIGFPE", "an integer division by zero"},
-                                                     {SIGILL, "SIGILL", "the processor met an instruction that it does not know"},
-                                                     {SIGINT, "SIGINT", "interrupted from the keyboard"},
-                                                     {SIGKILL, "SIGKILL", "killed from outside: the kernel's out-of-memory killer, a container limit, or a scheduler"},
-                                                     {SIGSEGV, "SIGSEGV", "an access to an address that is not mapped"},
-                                                     {SIGTERM, "SIGTERM", "asked to end: a scheduler, a time limit, or a launcher after another rank failed"},
-                                                     {SIGHUP, "SIGHUP", "the terminal was closed"}}};
+constexpr std::array<SignalName, 9> signal_names = {
+    {{SIGABRT, "SIGABRT", "the process ended itself: a failed assertion, an uncaught C++ exception, or the ROCm runtime after a fault"},
+     {SIGBUS, "SIGBUS", "an access beyond the end of a mapping: a truncated mapped file, or /dev/shm is full"},
+     {SIGFPE, "SIGFPE", "an integer division by zero"},
+     {SIGILL, "SIGILL", "the processor met an instruction that it does not know"},
+     {SIGINT, "SIGINT", "interrupted from the keyboard"},
+     {SIGKILL, "SIGKILL", "killed from outside: the kernel's out-of-memory killer, a container limit, or a scheduler"},
+     {SIGSEGV, "SIGSEGV", "an access to an address that is not mapped"},
+     {SIGTERM, "SIGTERM", "asked to end: a scheduler, a time limit, or a launcher after another rank failed"},
+     {SIGHUP, "SIGHUP", "the terminal was closed"}}};
 
 std::string decode_exit(std::string_view value, bool is_signal) {
   const auto code = number(value);
@@ -62,7 +63,8 @@ std::string decode_exit(std::string_view value, bool is_signal) {
   std::int64_t signal_number = is_signal ? *code : 0;
   if (!is_signal) signal_number = *code < 0 ? -*code : *code > 128 && *code < 160 ? *code - 128 : 0;
   for (const SignalName& s : signal_names)
-    if (s.number == signal_number) return fmt::format("{} {} means {} ({}): {}.", is_signal ? "Signal" : "Exit code", *code, s.name, s.number, s.meaning);
+    if (s.number == signal_number)
+      return fmt::format("{} {} means {} ({}): {}.", is_signal ? "Signal" : "Exit code", *code, s.name, s.number, s.meaning);
   if (is_signal) return {};
   if (*code == 126) return "Exit code 126: the command was found but could not be executed.";
   if (*code == 127) return "Exit code 127: the command, or a library that its loader needs, was not found.";
@@ -139,7 +141,8 @@ std::string decode_aer(std::string_view value, const Knowledge& k, bool correcta
   if (!code || *code <= 0) return {};
   std::string out;
   for (const Value& bit : k.table("pcie_aer")[correctable ? "correctable" : "uncorrectable"].items())
-    if ((static_cast<std::uint64_t>(*code) >> (bit["bit"].as_int() & 31)) & 1u) out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", bit["name"].as_text(), bit["meaning"].as_text());
+    if ((static_cast<std::uint64_t>(*code) >> (bit["bit"].as_int() & 31)) & 1u)
+      out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", bit["name"].as_text(), bit["meaning"].as_text());
   if (out.empty()) return {};
   return fmt::format("{} PCIe errors 0x{:08x}: {}.", correctable ? "Correctable" : "Uncorrectable", *code, out);
 }
@@ -150,7 +153,12 @@ std::optional<double> size_of(std::string_view text) {
   if (parts.size() != 2) return std::nullopt;
   const auto amount = to_real(parts[0]);
   if (!amount) return std::nullopt;
-  const double unit = parts[1] == "KiB" ? 1024.0 : parts[1] == "MiB" ? 1048576.0 : parts[1] == "GiB" ? 1073741824.0 : parts[1] == "TiB" ? 1099511627776.0 : parts[1] == "bytes" ? 1.0 : 0.0;
+  const double unit = parts[1] == "KiB"     ? 1024.0
+                      : parts[1] == "MiB"   ? 1048576.0
+                      : parts[1] == "GiB"   ? 1073741824.0
+                      : parts[1] == "TiB"   ? 1099511627776.0
+                      : parts[1] == "bytes" ? 1.0
+                                            : 0.0;
   if (unit == 0) return std::nullopt;
   return *amount * unit;
 }
@@ -173,10 +181,14 @@ std::string decode_oom(const Occurrence& o) {
   if (allocated) out += fmt::format(", this process holds {}", text(*allocated));
   if (reserved) out += fmt::format(" and keeps {} reserved but unused", text(*reserved));
   out += ".";
-  if (*tried > *total) out += " The request is larger than the whole device.";
-  else if (reserved && *reserved >= *tried && *reserved > *total * 0.05) out += " The unused reserve is larger than the request: it is in pieces (fragmentation).";
-  else if (free && allocated && *total - *free - *allocated - reserved.value_or(0) > *total * 0.25) out += " More than a quarter is held by something else: another process, or memory outside PyTorch's allocator.";
-  else if (free && *free >= *tried) out += " More is free than was asked for: the driver could not map it in one piece, or another limit applies.";
+  if (*tried > *total)
+    out += " The request is larger than the whole device.";
+  else if (reserved && *reserved >= *tried && *reserved > *total * 0.05)
+    out += " The unused reserve is larger than the request: it is in pieces (fragmentation).";
+  else if (free && allocated && *total - *free - *allocated - reserved.value_or(0) > *total * 0.25)
+    out += " More than a quarter is held by something else: another process, or memory outside PyTorch's allocator.";
+  else if (free && *free >= *tried)
+    out += " More is free than was asked for: the driver could not map it in one piece, or another limit applies.";
   return out;
 }
 
@@ -192,7 +204,8 @@ std::string decode(std::string_view kind, std::string_view value, const Knowledg
   return {};
 }
 
-std::vector<std::string> decode_occurrence(const knowledge::Signal& signal, const Occurrence& occurrence, const Knowledge& knowledge, std::string_view gfx) {
+std::vector<std::string> decode_occurrence(const knowledge::Signal& signal, const Occurrence& occurrence, const Knowledge& knowledge,
+                                           std::string_view gfx) {
   std::vector<std::string> out;
   const auto add = [&](std::string text) {
     if (!text.empty() && std::find(out.begin(), out.end(), text) == out.end()) out.push_back(std::move(text));

@@ -16,7 +16,8 @@ namespace ff::diagnosis {
 
 /// Sentences about the numbers of one occurrence: by the signal's `decode:` map (field: kind), and by what a value shows
 /// itself (HSA_STATUS_…, hipError…, exit codes, the status of a page fault, the sizes of an out-of-memory sentence).
-[[nodiscard]] std::vector<std::string> decode_occurrence(const knowledge::Signal& signal, const Occurrence& occurrence, const knowledge::Knowledge& knowledge, std::string_view gfx = {});
+[[nodiscard]] std::vector<std::string> decode_occurrence(const knowledge::Signal& signal, const Occurrence& occurrence,
+                                                         const knowledge::Knowledge& knowledge, std::string_view gfx = {});
 
 /// A ready search: the tracker's address with the line's fixed words (no numbers, paths or host names).
 [[nodiscard]] std::string search_query(std::string_view line, const knowledge::Knowledge& knowledge);

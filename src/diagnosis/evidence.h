@@ -24,8 +24,8 @@ struct Occurrence {
   std::uint64_t line = 0;    ///< 1-based
   std::uint32_t kinds = 0;   ///< kinds of source of the line
   std::optional<Moment> when;
-  std::string text;                                          ///< the line, cut at max_text
-  std::vector<std::pair<std::string, std::string>> fields;   ///< named groups of the head and of continuation lines
+  std::string text;                                         ///< the line, cut at max_text
+  std::vector<std::pair<std::string, std::string>> fields;  ///< named groups of the head and of continuation lines
   [[nodiscard]] const std::string* field(std::string_view name) const {
     for (const auto& [key, value] : fields)
       if (key == name) return &value;

@@ -48,7 +48,8 @@ class Held {
     if (too_large_ || text_.empty()) return;
     std::vector<facts::NamedFact> found;
     extract_all(text_, name, found);
-    for (facts::NamedFact& f : found) out.push_back(Fact{std::move(f.name), std::move(f.value), std::move(f.origin.source), f.origin.line, std::move(f.origin.text)});
+    for (facts::NamedFact& f : found)
+      out.push_back(Fact{std::move(f.name), std::move(f.value), std::move(f.origin.source), f.origin.line, std::move(f.origin.text)});
   }
   /// Empty when it was too large to keep.
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -58,7 +59,9 @@ class Held {
   bool too_large_ = false;
 };
 
-void append(std::vector<Fact>& to, std::vector<Fact> more) { to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end())); }
+void append(std::vector<Fact>& to, std::vector<Fact> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 
 /// Lines that a terminal, a mail or a ticket has broken are joined and looked at once more; what is found then counts
 /// when the text as it stands did not show it.
@@ -92,14 +95,16 @@ void scan_capture(Scanner& scanner, const capture::Capture& capture, std::vector
 bool is_stored_capture(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return fs::is_regular_file(fs::path(path) / "manifest.json", error);
-  return path.ends_with(".tar.zst") || path.ends_with(".tar.gz") || path.ends_with(".tgz") || path.ends_with(".tar.xz") || path.ends_with(".tar") || path.ends_with(".zip");
+  return path.ends_with(".tar.zst") || path.ends_with(".tar.gz") || path.ends_with(".tgz") || path.ends_with(".tar.xz") || path.ends_with(".tar") ||
+         path.ends_with(".zip");
 }
 
 /// Files below a directory in name order; hidden ones are left out.
 std::vector<std::string> files_below(const std::string& directory) {
   std::vector<std::string> out;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(directory, fs::directory_options::skip_permission_denied, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(directory, fs::directory_options::skip_permission_denied, error), end; !error && it != end;
+       it.increment(error)) {
     if (it->path().filename().string().starts_with(".")) {
       if (it->is_directory(error)) it.disable_recursion_pending();
       continue;
@@ -206,7 +211,8 @@ Value to_value(const std::vector<Support>& list) {
 Value to_document(const Explanation& e, const knowledge::Knowledge& knowledge, bool why) {
   Value diagnoses = Value::list();
   for (const Diagnosis& d : e.judgement.diagnoses) {
-    Value v = Value::object({{"cause", d.cause}, {"layer", d.layer}, {"title", d.title}, {"score", std::round(d.score * 1000) / 1000}, {"confidence", d.confidence}});
+    Value v = Value::object(
+        {{"cause", d.cause}, {"layer", d.layer}, {"title", d.title}, {"score", std::round(d.score * 1000) / 1000}, {"confidence", d.confidence}});
     if (d.benign) v.set("benign", true);
     v.set("explain", d.explain);
     if (!d.consequence_of.empty()) v.set("consequence_of", d.consequence_of);
@@ -220,7 +226,8 @@ Value to_document(const Explanation& e, const knowledge::Knowledge& knowledge, b
     if (why) {
       Value chain = Value::list();
       for (const Applied& a : d.chain) {
-        Value rule = Value::object({{"rule", a.rule}, {"because", a.because}, {"score", a.score}, {"confirms", a.confirms}, {"evidence", to_value(a.support)}});
+        Value rule = Value::object(
+            {{"rule", a.rule}, {"because", a.because}, {"score", a.score}, {"confirms", a.confirms}, {"evidence", to_value(a.support)}});
         if (!a.name.empty()) rule.set("name", a.name);
         chain.push(std::move(rule));
       }
@@ -230,7 +237,10 @@ Value to_document(const Explanation& e, const knowledge::Knowledge& knowledge, b
   }
   Value signals = Value::list();
   for (const auto& [id, s] : e.evidence.signals) {
-    Value v = Value::object({{"id", id}, {"title", s.signal->title}, {"severity", std::string(knowledge::severity_name(s.signal->severity))}, {"count", static_cast<std::int64_t>(s.count)}});
+    Value v = Value::object({{"id", id},
+                             {"title", s.signal->title},
+                             {"severity", std::string(knowledge::severity_name(s.signal->severity))},
+                             {"count", static_cast<std::int64_t>(s.count)}});
     if (s.signal->benign) v.set("benign", true);
     if (!s.occurrences.empty()) {
       const Occurrence& o = s.occurrences.front();

@@ -61,18 +61,22 @@ struct Patterns {
   const RE2 env_reset{R"((?:^|[\s=(.])(?:self\.)?_?(?:\w*env\w*|sim|simulator)\.reset\()"};
   const RE2 define{R"(^(?:async )?def \w+)"};
   const RE2 fixed{R"((?:self\.)?(\w*init(?:ial)?_?state_?(?:id|idx|index|number)\w*)\s*(?::\s*int\s*)?=\s*\d+\s*$)"};
-  const RE2 turn{R"(\[\s*::-1\s*,\s*::-1|rot90\([^)\n]*2\)|ROTATE_180|flipud\(|fliplr\(|cv2\.flip\(|\.rotate\(180|(?:img|image|frame|pixels|rgb)\w*(?:\[[^\]]*\])?\[::-1\])"};
+  const RE2 turn{
+      R"(\[\s*::-1\s*,\s*::-1|rot90\([^)\n]*2\)|ROTATE_180|flipud\(|fliplr\(|cv2\.flip\(|\.rotate\(180|(?:img|image|frame|pixels|rgb)\w*(?:\[[^\]]*\])?\[::-1\])"};
   const RE2 asks{R"(\.(?:select_action|predict_action|predict_action_chunk|get_action)\()"};
   const RE2 episodes{R"(^for (?:(?:ep|\w*(?:episode|trial|rollout)\w*) in |\w+ in .*(?:episode|trial|rollout|init_state|n_eval|num_eval)))"};
   const RE2 clears{R"((?:policy|agent|model|client|actor)\w*\.reset\w*\(|action_plan\.clear\(|queue\w*\.clear\(|action_plan\s*=\s*|reset_queue)"};
   const RE2 acts{R"((?:env\w*\.step\(|robot\w*\.send_action\(|sim\w*\.step\())"};
   const RE2 post{R"((?i)post_?process|unnormali[sz]e|denormali[sz]e|output_transform|infer\()"};
-  const RE2 unnormalise{R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*\w*std\w*\s*\+\s*\w*mean)"};
-  const RE2 environ{R"(os\.environ(?:\.setdefault\(|\[)\s*['\"](MUJOCO_GL|PYOPENGL_PLATFORM|MUJOCO_EGL_DEVICE_ID|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|HSA_\w+|PYTORCH_\w+_ALLOC_CONF|MIOPEN_\w+)['\"]\s*(?:\]\s*=|,))"};
+  const RE2 unnormalise{
+      R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*\w*std\w*\s*\+\s*\w*mean)"};
+  const RE2 environ{
+      R"(os\.environ(?:\.setdefault\(|\[)\s*['\"](MUJOCO_GL|PYOPENGL_PLATFORM|MUJOCO_EGL_DEVICE_ID|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|HSA_\w+|PYTORCH_\w+_ALLOC_CONF|MIOPEN_\w+)['\"]\s*(?:\]\s*=|,))"};
   const RE2 first_action{R"(\w*(?:action_chunk|actions|chunk)\w*\[0\]|\(\s*\w*(?:action_chunk|actions|chunk)\w*\s*,\s*0\s*\))"};
   const RE2 constant{R"(^(\w*GRIPPER\w*?)_(OPEN|CLOSED?|MIN|MAX)\w*\s*=\s*(-?\d+(?:\.\d+)?)\s*$)"};
   const RE2 converts{R"(\bmin(?:_val)?\s*=\s*(-?\d+(?:\.\d+)?),\s*max(?:_val)?\s*=\s*(-?\d+(?:\.\d+)?))"};
-  const RE2 import{R"(^(?:import|from) (mujoco|dm_control|robosuite|libero|robocasa|robomimic|OpenGL|torch|gymnasium_robotics|gym_aloha|gym_pusht|metaworld|lerobot)\b)"};
+  const RE2 import{
+      R"(^(?:import|from) (mujoco|dm_control|robosuite|libero|robocasa|robomimic|OpenGL|torch|gymnasium_robotics|gym_aloha|gym_pusht|metaworld|lerobot)\b)"};
 };
 
 const Patterns& patterns() {
@@ -193,11 +197,13 @@ void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
 }  // namespace
 
 void extract_code(std::string_view text, std::string_view source, Facts& out) {
-  const bool calls = text.find(".reset(") != std::string_view::npos || text.find("_action(") != std::string_view::npos || text.find("::-1") != std::string_view::npos ||
-                     text.find("os.environ") != std::string_view::npos || text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
-                     text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos || text.find("GRIPPER") != std::string_view::npos || text.find("flip") != std::string_view::npos;
-  const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos || text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos ||
-                      source.ends_with(".py");
+  const bool calls = text.find(".reset(") != std::string_view::npos || text.find("_action(") != std::string_view::npos ||
+                     text.find("::-1") != std::string_view::npos || text.find("os.environ") != std::string_view::npos ||
+                     text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
+                     text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos ||
+                     text.find("GRIPPER") != std::string_view::npos || text.find("flip") != std::string_view::npos;
+  const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
+                      text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;
   const auto code = code_lines(text);
   FactSink sink(source, out);

@@ -40,10 +40,13 @@ std::optional<double> difference_of(std::string_view line) {
 }
 
 bool turned(std::string_view line) { return mentions_any(line, {"rotat", "turned", "flipped", "flip ", "upside", "mirrored", "180"}); }
-bool swapped(std::string_view line) { return mentions_any(line, {"bgr", "channels swapped", "channels reversed", "red and blue", "swapped channels", "rgb swapped"}); }
+bool swapped(std::string_view line) {
+  return mentions_any(line, {"bgr", "channels swapped", "channels reversed", "red and blue", "swapped channels", "rgb swapped"});
+}
 bool backends(std::string_view line) {
   int named = 0;
-  for (std::string_view name : {"egl", "osmesa", "glfw", "llvmpipe", "lavapipe", "radv", "ray trac", "raster", "cpu render", "gpu render", "software", "hardware"})
+  for (std::string_view name :
+       {"egl", "osmesa", "glfw", "llvmpipe", "lavapipe", "radv", "ray trac", "raster", "cpu render", "gpu render", "software", "hardware"})
     named += mentions(line, name) ? 1 : 0;
   return named >= 2;
 }
@@ -68,7 +71,8 @@ void frames(std::string_view text, FactSink& sink) {
   });
   if (plain.empty()) return;
   const auto as_is = std::max_element(plain.begin(), plain.end(), [](const Difference& a, const Difference& b) { return a.value < b.value; });
-  if (best_turned && best_turned->value >= 0) sink.number("compare.turned_ratio", as_is->value / std::max(best_turned->value, 0.01), best_turned->line, best_turned->text);
+  if (best_turned && best_turned->value >= 0)
+    sink.number("compare.turned_ratio", as_is->value / std::max(best_turned->value, 0.01), best_turned->line, best_turned->text);
   if (best_swapped) sink.number("compare.swapped_ratio", as_is->value / std::max(best_swapped->value, 0.01), best_swapped->line, best_swapped->text);
 }
 
@@ -133,7 +137,8 @@ void vectors(std::string_view text, FactSink& sink) {
 
 void gripper(std::string_view text, FactSink& sink) {
   static const RE2 bracket(R"((?i)gripper[^\n\[(]{0,60}[\[(]\s*(-?\d+(?:\.\d+)?)\s*(?:,|\.\.|;|to)\s*(-?\d+(?:\.\d+)?)\s*[\])])");
-  static const RE2 spoken(R"((?i)gripper[^\n]{0,60}?(?:\bin\b|\bfrom\b|\brange\b|\bbetween\b|:|=)\s*(-?\d+(?:\.\d+)?)\s*(?:\.\.\.?|to|and)\s*(-?\d+(?:\.\d+)?))");
+  static const RE2 spoken(
+      R"((?i)gripper[^\n]{0,60}?(?:\bin\b|\bfrom\b|\brange\b|\bbetween\b|:|=)\s*(-?\d+(?:\.\d+)?)\s*(?:\.\.\.?|to|and)\s*(-?\d+(?:\.\d+)?))");
   static const RE2 extremes(R"((?i)gripper[^\n]{0,60}?min[ =:]+(-?\d+(?:\.\d+)?)[ ,;]+max[ =:]+(-?\d+(?:\.\d+)?))");
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (line.size() > 2000) return;
@@ -160,7 +165,8 @@ void rates(std::string_view text, FactSink& sink) {
     if (named != 1 || mentions_any(line, {"physics", "simulation step", "game", "monitor", "display", "refresh", "MHz", "GHz"})) return;
     if (mentions_any(line, {"recorded", "record at", "recording", "dataset", "demonstration", "teleop", "collected", "training data"}))
       sink.number("rate.data_hz", hz, number, line);
-    else if (mentions_any(line, {"control loop", "loop", "deploy", "inference", "executed", "execution", "evaluation", "policy runs", "robot runs", "env runs", "environment runs", "rollout"}))
+    else if (mentions_any(line, {"control loop", "loop", "deploy", "inference", "executed", "execution", "evaluation", "policy runs", "robot runs",
+                                 "env runs", "environment runs", "rollout"}))
       sink.number("rate.loop_hz", hz, number, line);
   });
 }

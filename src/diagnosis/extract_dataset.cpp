@@ -92,7 +92,9 @@ void read_statistics(const Document& document, const Value& features, std::strin
         std::sort(sorted.begin(), sorted.end());
         const double usual = sorted[sorted.size() / 2];
         sink.number(base + "zero_range", static_cast<double>(std::count(ranges.begin(), ranges.end(), 0.0)), document.line);
-        sink.number(base + "narrow", static_cast<double>(std::count_if(ranges.begin(), ranges.end(), [&](double r) { return r > 0 && r < 0.01 * usual; })), document.line);
+        sink.number(base + "narrow",
+                    static_cast<double>(std::count_if(ranges.begin(), ranges.end(), [&](double r) { return r > 0 && r < 0.01 * usual; })),
+                    document.line);
       }
       sink.number(base + "dim", static_cast<double>(dim), document.line);
       if (!spread.empty()) sink.number(base + "zero_std", zero, document.line);
@@ -110,7 +112,8 @@ void read_statistics(const Document& document, const Value& features, std::strin
 
 void extract_dataset(std::string_view text, std::string_view source, Facts& out) {
   const bool has_info = text.find("codebase_version") != std::string_view::npos;
-  const bool has_stats = text.find("\"mean\"") != std::string_view::npos || text.find("\"q01\"") != std::string_view::npos || (text.find("\"min\"") != std::string_view::npos && text.find("\"max\"") != std::string_view::npos);
+  const bool has_stats = text.find("\"mean\"") != std::string_view::npos || text.find("\"q01\"") != std::string_view::npos ||
+                         (text.find("\"min\"") != std::string_view::npos && text.find("\"max\"") != std::string_view::npos);
   const bool has_episodes = text.find("\"episode_index\"") != std::string_view::npos && text.find("\"length\"") != std::string_view::npos;
   if (!has_info && !has_stats && !has_episodes) return;
   FactSink sink(source, out);

@@ -101,9 +101,11 @@ void contrast_facts(const std::vector<Result>& results, FactSink& sink) {
   sink.add("eval.contrast_clear", clear, best->line, best->text);
   if (!clear) return;
   const std::string both = worst->text + "\n" + best->text;
-  if (mentions_any(both, {"same checkpoint", "same weights", "same policy", "same model", "same data", "in-process", "in process", "locally", "same step"}))
+  if (mentions_any(both,
+                   {"same checkpoint", "same weights", "same policy", "same model", "same data", "in-process", "in process", "locally", "same step"}))
     sink.add("eval.same_weights", true, best->line, best->text);
-  if (mentions_any(best->text, {"published", "official", "released", "their checkpoint", "other checkpoint", "reference checkpoint", "upstream checkpoint"}) ||
+  if (mentions_any(best->text,
+                   {"published", "official", "released", "their checkpoint", "other checkpoint", "reference checkpoint", "upstream checkpoint"}) ||
       mentions_any(worst->text, {"own checkpoint", "our checkpoint", "my checkpoint"}))
     sink.add("eval.other_weights", true, best->line, best->text);
   static const RE2 setting(R"(([A-Za-z][\w.]*\s*[=:]\s*(?:True|False|true|false|\d+(?:\.\d+)?|[a-z_]+))(?:$|[\s,;)]))");
@@ -165,8 +167,7 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
     if (auto result = result_of(line, table)) {
       result->line = number;
       std::int64_t seed = 0;
-      if (RE2::PartialMatch(piece(line), seed_number, &seed) && !mentions(line, "current seed"))
-        by_seed[seed].insert(std::to_string(result->rate));
+      if (RE2::PartialMatch(piece(line), seed_number, &seed) && !mentions(line, "current seed")) by_seed[seed].insert(std::to_string(result->rate));
       results.push_back(std::move(*result));
     }
   });
@@ -175,7 +176,8 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
     sink.number("eval.init_states.distinct", static_cast<double>(states.size()));
     if (repeats > 0) sink.number("eval.init_states.repeats", repeats);
   }
-  if (std::any_of(by_seed.begin(), by_seed.end(), [](const auto& entry) { return entry.second.size() >= 2; })) sink.add("eval.seed_repeats_differ", true);
+  if (std::any_of(by_seed.begin(), by_seed.end(), [](const auto& entry) { return entry.second.size() >= 2; }))
+    sink.add("eval.seed_repeats_differ", true);
   if (!results.empty()) contrast_facts(results, sink);
 }
 

@@ -51,7 +51,9 @@ std::string dump_bytes(std::string_view line) {
   return out;
 }
 
-bool begins(const std::string& bytes, std::string_view with, std::size_t at = 0) { return bytes.size() >= at + with.size() && bytes.compare(at, with.size(), with) == 0; }
+bool begins(const std::string& bytes, std::string_view with, std::size_t at = 0) {
+  return bytes.size() >= at + with.size() && bytes.compare(at, with.size(), with) == 0;
+}
 
 std::string magic_of(const std::string& bytes) {
   if (bytes.size() < 8) return {};
@@ -89,7 +91,8 @@ struct Sizes {
 };
 
 void read_listings(std::string_view text, FactSink& sink) {
-  static const RE2 entry(R"(^[-l][rwxsStT-]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+(\d{1,15})\s+\S.*?([^\s/]+\.(safetensors|bin|pt|pth|ckpt|mp4|parquet))\s*$)");
+  static const RE2 entry(
+      R"(^[-l][rwxsStT-]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+(\d{1,15})\s+\S.*?([^\s/]+\.(safetensors|bin|pt|pth|ckpt|mp4|parquet))\s*$)");
   std::map<std::string, Sizes> kinds;
   for_each_line(text, [&](std::uint64_t, std::string_view line) {
     if (line.size() < 12 || line[0] != '-') return;
@@ -115,7 +118,8 @@ void read_policy(const Document& document, FactSink& sink) {
     if (const auto number = scalar(config[key])) sink.number("policy.config." + std::string(key), *number, document.line);
   int camera = 0;
   for (const auto& [name, feature] : config["input_features"].members()) {
-    if (feature["type"].as_text() == "VISUAL" && camera < 32) sink.add("policy.config.cameras[" + std::to_string(camera++) + "]", name, document.line);
+    if (feature["type"].as_text() == "VISUAL" && camera < 32)
+      sink.add("policy.config.cameras[" + std::to_string(camera++) + "]", name, document.line);
     const auto shape = flat_numbers(feature["shape"]);
     if (feature["type"].as_text() == "STATE" && shape.size() == 1) sink.number("policy.config.state_dim", shape[0], document.line);
   }
@@ -149,7 +153,8 @@ void read_keys(std::string_view text, FactSink& sink) {
     re2::StringPiece rest = piece(line);
     std::string name;
     while (seen.size() < max_keys && RE2::FindAndConsume(&rest, key, &name)) {
-      if (name.find("action") == std::string::npos && name.find("observation") == std::string::npos && name.find("state") == std::string::npos) continue;
+      if (name.find("action") == std::string::npos && name.find("observation") == std::string::npos && name.find("state") == std::string::npos)
+        continue;
       if (seen.insert(name).second) sink.add("normalizer.keys[" + std::to_string(seen.size() - 1) + "]", name, number, line);
     }
   });

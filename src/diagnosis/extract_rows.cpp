@@ -30,7 +30,8 @@ double median(std::vector<double> values) {
 }
 
 void read_rows(const Table& table, FactSink& sink) {
-  const auto index = table.column("index"), frame = table.column("frame_index"), episode = table.column("episode_index"), time = table.column("timestamp");
+  const auto index = table.column("index"), frame = table.column("frame_index"), episode = table.column("episode_index"),
+             time = table.column("timestamp");
   if (!frame || (!index && !episode && !time)) return;
   double index_jumps = 0, index_descents = 0, restarts = 0, frame_jumps = 0, duplicates = 0, time_errors = 0;
   std::set<double> seen;

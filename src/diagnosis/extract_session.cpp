@@ -31,7 +31,8 @@ std::string package_name(std::string name) {
 void versions(std::string_view text, FactSink& sink) {
   static const RE2 asked(R"(([A-Za-z_]\w*)\.__version__\s*\)?\s*[\"']?\s*$)");
   static const RE2 answer(R"(^'?(\d+\.\d+[\w.+-]*)'?\s*$)");
-  static const RE2 listed(R"(^-\s+`?(LeRobot|lerobot|Transformers|transformers|Datasets|datasets|torchcodec|TorchCodec|accelerate|Accelerate)`? version:\s*(\d+\.\d+[\w.+-]*))");
+  static const RE2 listed(
+      R"(^-\s+`?(LeRobot|lerobot|Transformers|transformers|Datasets|datasets|torchcodec|TorchCodec|accelerate|Accelerate)`? version:\s*(\d+\.\d+[\w.+-]*))");
   static const RE2 show_name(R"(^Name:\s*([\w.-]+)\s*$)");
   static const RE2 show_version(R"(^Version:\s*(\d[\w.+-]*)\s*$)");
   static const RE2 show_command(R"(pip3? show ([\w.-]+)\s*(?:\||$|2>))");
@@ -39,7 +40,8 @@ void versions(std::string_view text, FactSink& sink) {
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (line.size() > 2000) return;
     std::string name, version;
-    if (!pending.empty() && RE2::PartialMatch(piece(trim(line)), answer, &version)) sink.add("pythons[0].packages." + package_name(pending), version, number, line);
+    if (!pending.empty() && RE2::PartialMatch(piece(trim(line)), answer, &version))
+      sink.add("pythons[0].packages." + package_name(pending), version, number, line);
     pending.clear();
     if (RE2::PartialMatch(piece(trim(line)), asked, &name)) pending = name;
     if (RE2::PartialMatch(piece(trim(line)), listed, &name, &version)) sink.add("pythons[0].packages." + package_name(name), version, number, line);
@@ -59,7 +61,8 @@ void padding(std::string_view text, FactSink& sink) {
     const std::string_view body = trim(line);
     if (body.starts_with(">>>") || body.starts_with("In [")) {
       asked = Asked::nothing;
-      if (body.find("_is_pad") != std::string_view::npos && (body.find("sum(") != std::string_view::npos || body.find("count") != std::string_view::npos))
+      if (body.find("_is_pad") != std::string_view::npos &&
+          (body.find("sum(") != std::string_view::npos || body.find("count") != std::string_view::npos))
         asked = Asked::padded;
       else if (body.find("len(") != std::string_view::npos)
         asked = Asked::length;
@@ -119,11 +122,13 @@ void checkpoints(std::string_view text, FactSink& sink) {
 
 void extract_session(std::string_view text, std::string_view source, Facts& out) {
   FactSink sink(source, out);
-  if (text.find("__version__") != std::string_view::npos || text.find("version:") != std::string_view::npos || text.find("Version:") != std::string_view::npos)
+  if (text.find("__version__") != std::string_view::npos || text.find("version:") != std::string_view::npos ||
+      text.find("Version:") != std::string_view::npos)
     versions(text, sink);
   if (text.find("checkpoints") != std::string_view::npos) checkpoints(text, sink);
   if (text.find("_is_pad") != std::string_view::npos) padding(text, sink);
-  if (text.find("Embedding(") != std::string_view::npos || text.find("vocab_size") != std::string_view::npos || mentions(text, "token id")) sizes(text, sink);
+  if (text.find("Embedding(") != std::string_view::npos || text.find("vocab_size") != std::string_view::npos || mentions(text, "token id"))
+    sizes(text, sink);
 }
 
 }  // namespace ff::diagnosis

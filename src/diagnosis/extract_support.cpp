@@ -21,7 +21,9 @@ void FactSink::add(std::string name, Value value, std::uint64_t line, std::strin
   out_.push_back(facts::NamedFact{std::move(name), std::move(value), facts::Origin{source_, line, to_utf8(trim(text).substr(0, longest))}});
 }
 
-void FactSink::number(std::string name, double value, std::uint64_t line, std::string_view text) { add(std::move(name), number_value(value), line, text); }
+void FactSink::number(std::string name, double value, std::uint64_t line, std::string_view text) {
+  add(std::move(name), number_value(value), line, text);
+}
 
 void for_each_line(std::string_view text, const std::function<void(std::uint64_t, std::string_view)>& each) {
   std::uint64_t number = 0;
@@ -36,8 +38,9 @@ void for_each_line(std::string_view text, const std::function<void(std::uint64_t
 }
 
 bool mentions(std::string_view s, std::string_view word) {
-  return std::search(s.begin(), s.end(), word.begin(), word.end(),
-                     [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b)); }) != s.end();
+  return std::search(s.begin(), s.end(), word.begin(), word.end(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+         }) != s.end();
 }
 
 bool mentions_any(std::string_view s, std::initializer_list<std::string_view> words) {
@@ -118,7 +121,8 @@ std::vector<Document> json_documents(std::string_view text) {
         auto value = parse_json(quote_nonfinite(block));
         if (value && value->is_object()) {
           out.push_back({std::move(*value), line});
-          line += static_cast<std::uint64_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(begin + *length), '\n'));
+          line += static_cast<std::uint64_t>(
+              std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(begin + *length), '\n'));
           at = begin + *length;
           // The rest of that line is no document.
           const auto end = text.find('\n', at);

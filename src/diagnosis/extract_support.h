@@ -17,7 +17,7 @@ using Facts = std::vector<facts::NamedFact>;
 inline constexpr std::size_t max_documents = 4096;      ///< JSON documents (lines of JSONL) read from one source
 inline constexpr std::size_t max_table_rows = 200'000;  ///< rows of one table
 inline constexpr std::size_t max_columns = 64;
-inline constexpr std::size_t max_vector = 4096;         ///< numbers of one printed vector
+inline constexpr std::size_t max_vector = 4096;  ///< numbers of one printed vector
 
 /// Adds facts of one source.
 class FactSink {

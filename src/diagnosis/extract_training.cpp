@@ -196,7 +196,8 @@ void rate_facts(const std::vector<Record>& records, FactSink& sink) {
       most = std::max(most.value_or(0), *record.lr);
       if (*record.lr == 0) ++zeros;
     }
-    if (record.data_s && record.update_s && *record.data_s + *record.update_s > 0) shares.push_back(*record.data_s / (*record.data_s + *record.update_s));
+    if (record.data_s && record.update_s && *record.data_s + *record.update_s > 0)
+      shares.push_back(*record.data_s / (*record.data_s + *record.update_s));
     if (record.update_s && *record.update_s > 0) {
       updates.push_back(*record.update_s);
       slowest = std::max(slowest, *record.update_s);

@@ -7,11 +7,11 @@
 //     Entries of "timestamps violate the tolerance inside episode range". `resets`: the time falls to 0, so two
 //     episodes were compared (boundaries are shifted); `zero`: the same time twice; `small`: off by less than a second.
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
-
-#include <re2/re2.h>
 
 #include "base/text.h"
 #include "diagnosis/extract_parts.h"
@@ -51,9 +51,12 @@ void read_time_check(std::string_view text, FactSink& sink) {
       difference = to_real(word);
       if (difference) {
         ++entries;
-        if (*difference == 0) ++zero;
-        else if (std::abs(*difference) < 1) ++small;
-        else if (*difference > 0) ++large;
+        if (*difference == 0)
+          ++zero;
+        else if (std::abs(*difference) < 1)
+          ++small;
+        else if (*difference > 0)
+          ++large;
       }
     }
     const auto at = line.find("'timestamps':");
@@ -77,7 +80,8 @@ void read_query(std::string_view text, FactSink& sink) {
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (const auto at = line.find("violate the tolerance ("); at != std::string_view::npos && error < 0) {
       // Only what stands before the comparison sign is the distance.
-      const auto numbers = loose_numbers(line.substr(at, line.find('>', at) == std::string_view::npos ? std::string_view::npos : line.find('>', at) - at));
+      const auto numbers =
+          loose_numbers(line.substr(at, line.find('>', at) == std::string_view::npos ? std::string_view::npos : line.find('>', at) - at));
       if (!numbers.empty()) {
         error = *std::max_element(numbers.begin(), numbers.end());
         at_line = number;
@@ -104,7 +108,8 @@ void read_query(std::string_view text, FactSink& sink) {
 }
 
 void read_ffprobe(std::string_view text, FactSink& sink) {
-  static const RE2 pair(R"(^\s*\"?(nb_read_frames|nb_frames|nb_read_packets|width|height|codec_name|pix_fmt|r_frame_rate|avg_frame_rate|duration)\"?\s*[=:]\s*\"?([\w./]+))");
+  static const RE2 pair(
+      R"(^\s*\"?(nb_read_frames|nb_frames|nb_read_packets|width|height|codec_name|pix_fmt|r_frame_rate|avg_frame_rate|duration)\"?\s*[=:]\s*\"?([\w./]+))");
   bool count_asked = false;
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     std::string key, value;
@@ -144,13 +149,14 @@ void extract_video(std::string_view text, std::string_view source, Facts& out) {
     static const RE2 index(R"(Invalid frame index=(-?\d{1,18}) for stream_?[iI]ndex=\d+(?:; must be less than | num_?[fF]rames=)(\d{1,18}))");
     for_each_line(text, [&](std::uint64_t number, std::string_view line) {
       std::int64_t asked = 0, frames = 0;
-      if (RE2::PartialMatch(piece(line), index, &asked, &frames)) sink.number("video.index_excess", static_cast<double>(asked - frames), number, line);
+      if (RE2::PartialMatch(piece(line), index, &asked, &frames))
+        sink.number("video.index_excess", static_cast<double>(asked - frames), number, line);
     });
   }
   if (text.find("'diff':") != std::string_view::npos) read_time_check(text, sink);
   if (text.find("query timestamps") != std::string_view::npos || text.find("loaded timestamps:") != std::string_view::npos) read_query(text, sink);
-  if (text.find("nb_frames") != std::string_view::npos || text.find("nb_read_") != std::string_view::npos || text.find("codec_name") != std::string_view::npos ||
-      text.find("frame_rate") != std::string_view::npos)
+  if (text.find("nb_frames") != std::string_view::npos || text.find("nb_read_") != std::string_view::npos ||
+      text.find("codec_name") != std::string_view::npos || text.find("frame_rate") != std::string_view::npos)
     read_ffprobe(text, sink);
 }
 

@@ -62,7 +62,9 @@ std::string from_utf16(std::string_view bytes, bool big_endian) {
 }
 
 /// A progress bar's intermediate state says nothing that its last state does not say.
-bool looks_like_progress(std::string_view s) { return contains(s, "%") || contains(s, "it/s") || contains(s, "s/it") || contains(s, "B/s") || contains(s, "ETA"); }
+bool looks_like_progress(std::string_view s) {
+  return contains(s, "%") || contains(s, "it/s") || contains(s, "s/it") || contains(s, "B/s") || contains(s, "ETA");
+}
 
 void append_clean_line(std::string& out, std::string_view line) {
   const std::size_t start = out.size();
@@ -114,7 +116,8 @@ void append_journal_line(std::string& out, std::string_view line) {
     return;
   }
   const Value& r = *record;
-  if (const auto us = to_integer<std::int64_t>(r["__REALTIME_TIMESTAMP"].as_text())) out += fmt::format("{}.{:06d} ", *us / 1'000'000, *us % 1'000'000);
+  if (const auto us = to_integer<std::int64_t>(r["__REALTIME_TIMESTAMP"].as_text()))
+    out += fmt::format("{}.{:06d} ", *us / 1'000'000, *us % 1'000'000);
   std::string_view who = r["SYSLOG_IDENTIFIER"].as_text();
   if (r["_TRANSPORT"].as_text() == "kernel") who = "kernel";
   out += fmt::format("{} {}", r["_HOSTNAME"].as_text("host"), who);
@@ -273,7 +276,11 @@ struct ArchiveFree {
 };
 
 bool is_compressed(std::string_view head) {
-  return head.starts_with("\x1f\x8b") || head.starts_with("\xFD" "7zXZ") || head.starts_with("\x28\xB5\x2F\xFD") || head.starts_with("BZh");
+  return head.starts_with("\x1f\x8b") ||
+         head.starts_with(
+             "\xFD"
+             "7zXZ") ||
+         head.starts_with("\x28\xB5\x2F\xFD") || head.starts_with("BZh");
 }
 
 struct Source {
@@ -307,13 +314,17 @@ Result<void> read_compressed(Source& source, const std::string& path, Cleaner& c
   archive_read_support_format_raw(a.get());
   archive_entry* entry = nullptr;
   if (archive_read_open(a.get(), &source, nullptr, &give, nullptr) != ARCHIVE_OK || archive_read_next_header(a.get(), &entry) != ARCHIVE_OK)
-    return fail(fmt::format("cannot be decompressed: {}", archive_error_string(a.get()) != nullptr ? archive_error_string(a.get()) : "unknown format"), path);
+    return fail(
+        fmt::format("cannot be decompressed: {}", archive_error_string(a.get()) != nullptr ? archive_error_string(a.get()) : "unknown format"), path);
   std::uint64_t total = 0;
   std::vector<char> buffer(block_bytes);
   while (true) {
     const la_ssize_t n = archive_read_data(a.get(), buffer.data(), buffer.size());
     if (n == 0) return {};
-    if (n < 0) return fail(fmt::format("is damaged after {} bytes of text: {}", total, archive_error_string(a.get()) != nullptr ? archive_error_string(a.get()) : ""), path, "what came before was read");
+    if (n < 0)
+      return fail(
+          fmt::format("is damaged after {} bytes of text: {}", total, archive_error_string(a.get()) != nullptr ? archive_error_string(a.get()) : ""),
+          path, "what came before was read");
     total += static_cast<std::uint64_t>(n);
     cleaner.feed(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
     if (total > max_input_bytes) return fail(fmt::format("holds more than {}", human_bytes(max_input_bytes)), path, "the rest was not read");
@@ -334,8 +345,9 @@ Result<void> read_input(const std::string& path, const LineSink& sink) {
     descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return fail("cannot be read: " + errno_text(errno), path, "check the name and the file's rights");
     closer.fd = descriptor;
-    struct stat st {};
-    if (::fstat(descriptor, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))) return fail("is no regular file", path, "give a file, a directory or '-'");
+    struct stat st{};
+    if (::fstat(descriptor, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)))
+      return fail("is no regular file", path, "give a file, a directory or '-'");
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   }
   Cleaner cleaner(sink);

@@ -19,8 +19,8 @@ namespace {
 struct Candidate {
   Diagnosis diagnosis;
   const Cause* cause = nullptr;
-  std::set<std::string> signals;         ///< that speak for it
-  const Occurrence* first = nullptr;     ///< earliest of them
+  std::set<std::string> signals;      ///< that speak for it
+  const Occurrence* first = nullptr;  ///< earliest of them
   bool confirms = false;
 };
 
@@ -32,7 +32,8 @@ bool covered_by(const Cause& cause, const std::string& signal) {
 
 /// Every signal of `other` is a consequence of `cause`, and it has one.
 bool covers_all(const Candidate& cause, const Candidate& other) {
-  return !other.signals.empty() && std::all_of(other.signals.begin(), other.signals.end(), [&](const std::string& s) { return covered_by(*cause.cause, s); });
+  return !other.signals.empty() &&
+         std::all_of(other.signals.begin(), other.signals.end(), [&](const std::string& s) { return covered_by(*cause.cause, s); });
 }
 
 bool earlier(const Occurrence* a, const Occurrence* b) {
@@ -47,7 +48,8 @@ Support support_of(const Evidence& evidence, const Sighting& s, const Occurrence
 
 class Judge {
  public:
-  Judge(const Evidence& evidence, const Knowledge& knowledge) : evidence_(evidence), knowledge_(knowledge), bundle_(knowledge.impl().bundle), matcher_(evidence) {}
+  Judge(const Evidence& evidence, const Knowledge& knowledge)
+      : evidence_(evidence), knowledge_(knowledge), bundle_(knowledge.impl().bundle), matcher_(evidence) {}
 
   Judgement run() {
     for (const Cause& cause : bundle_.causes) consider(cause);
@@ -145,7 +147,8 @@ class Judge {
 
   static void add_support(std::vector<Support>& to, const std::vector<Support>& from) {
     for (const Support& s : from) {
-      const bool there = std::any_of(to.begin(), to.end(), [&](const Support& t) { return t.source == s.source && t.line == s.line && t.text == s.text; });
+      const bool there =
+          std::any_of(to.begin(), to.end(), [&](const Support& t) { return t.source == s.source && t.line == s.line && t.text == s.text; });
       if (!there) to.push_back(s);
     }
   }
@@ -153,18 +156,21 @@ class Judge {
   /// Strongest first; what another cause explains wholly comes after it, also when that one is a little weaker but
   /// began earlier: the first event outranks its consequences.
   void rank() {
-    std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) { return a.diagnosis.score > b.diagnosis.score; });
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.diagnosis.score > b.diagnosis.score; });
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       for (std::size_t j = 0; j < candidates_.size(); ++j) {
         if (i == j) continue;
         const Candidate& origin = candidates_[i];
         Candidate& other = candidates_[j];
-        if (!other.diagnosis.consequence_of.empty() || origin.diagnosis.consequence_of == other.diagnosis.cause || !covers_all(origin, other)) continue;
+        if (!other.diagnosis.consequence_of.empty() || origin.diagnosis.consequence_of == other.diagnosis.cause || !covers_all(origin, other))
+          continue;
         const bool mutual = covers_all(other, origin);
         const double lead = origin.diagnosis.score - other.diagnosis.score;
         const bool began_earlier = earlier(origin.first, other.first);
         const bool began_later = earlier(other.first, origin.first);
-        if ((lead >= 0 && !began_later && !mutual) || (began_earlier && lead > -0.25 && origin.diagnosis.score >= 0.5) || (mutual && lead > 0 && !began_later))
+        if ((lead >= 0 && !began_later && !mutual) || (began_earlier && lead > -0.25 && origin.diagnosis.score >= 0.5) ||
+            (mutual && lead > 0 && !began_later))
           other.diagnosis.consequence_of = origin.diagnosis.cause;
       }
     }
@@ -177,7 +183,8 @@ class Judge {
     for (Candidate& c : candidates_) {
       bool rival = false;
       for (const Candidate& other : candidates_)
-        rival = rival || (&other != &c && other.diagnosis.consequence_of.empty() && other.diagnosis.score > c.diagnosis.score - rival_distance && !covers_all(c, other));
+        rival = rival || (&other != &c && other.diagnosis.consequence_of.empty() && other.diagnosis.score > c.diagnosis.score - rival_distance &&
+                          !covers_all(c, other));
       c.diagnosis.confidence = c.confirms && !rival && c.diagnosis.consequence_of.empty() && c.diagnosis.score >= likely_score ? "confirmed"
                                : c.diagnosis.score >= likely_score                                                             ? "likely"
                                                                                                                                : "possible";
@@ -242,7 +249,8 @@ class Judge {
       const Occurrence& o = sighting.occurrences.front();
       out.unexplained.push_back(Unexplained{evidence_.sources[o.source], o.line, o.text, sighting.count, search_query(o.text, knowledge_)});
     }
-    for (const AlarmLine& a : evidence_.alarms) out.unexplained.push_back(Unexplained{evidence_.sources[a.source], a.line, a.text, a.count, search_query(a.text, knowledge_)});
+    for (const AlarmLine& a : evidence_.alarms)
+      out.unexplained.push_back(Unexplained{evidence_.sources[a.source], a.line, a.text, a.count, search_query(a.text, knowledge_)});
   }
 
   const Evidence& evidence_;

@@ -57,7 +57,7 @@ struct Judgement {
 /// Pure: the same evidence and knowledge give the same judgement.
 Judgement judge(const Evidence& evidence, const knowledge::Knowledge& knowledge);
 
-inline constexpr double least_score = 0.25;    ///< below this nothing is said
+inline constexpr double least_score = 0.25;  ///< below this nothing is said
 inline constexpr double likely_score = 0.6;
 inline constexpr double rival_distance = 0.2;  ///< a rival this near forbids "confirmed" and asks for what separates
 

@@ -54,7 +54,8 @@ bool is_package(std::string_view line) {
 
 bool is_pci_line(std::string_view line) {
   if (line.starts_with("0000:")) line.remove_prefix(5);
-  return line.size() > 9 && line[2] == ':' && line[5] == '.' && line[7] == ' ' && to_integer<int>(line.substr(0, 2), 16) && to_integer<int>(line.substr(3, 2), 16);
+  return line.size() > 9 && line[2] == ':' && line[5] == '.' && line[7] == ' ' && to_integer<int>(line.substr(0, 2), 16) &&
+         to_integer<int>(line.substr(3, 2), 16);
 }
 
 Counts count(std::string_view sample) {
@@ -68,10 +69,13 @@ Counts count(std::string_view sample) {
     if (is_pci_line(line)) ++c.pci;
     if (is_prompt(line)) ++c.prompts;
     const std::string_view t = trim(line);
-    if (t.starts_with("import ") || t.starts_with("def ") || t.starts_with("class ") || (t.starts_with("from ") && contains(t, " import ")) || t.starts_with("return "))
+    if (t.starts_with("import ") || t.starts_with("def ") || t.starts_with("class ") || (t.starts_with("from ") && contains(t, " import ")) ||
+        t.starts_with("return "))
       ++c.code;
     const auto colon = t.find(':');
-    if (colon != std::string_view::npos && colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos && (colon + 1 == t.size() || t[colon + 1] == ' ')) ++c.pairs;
+    if (colon != std::string_view::npos && colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos &&
+        (colon + 1 == t.size() || t[colon + 1] == ' '))
+      ++c.pairs;
   }
   return c;
 }
@@ -107,14 +111,20 @@ std::uint32_t kinds_of(std::string_view path, std::string_view sample) {
   if (has_any(sample, {"HSA Agents", "HSA System Attributes", "Marketing Name:", "ROCk module"})) kinds |= kind_rocminfo;
   if (has_any(sample, {"ROCm System Management", "AMD-SMI", "amd-smi", "GPU[0]", "NVIDIA-SMI", "rocm-smi"})) kinds |= kind_smi;
   if (c.pci > 0 || has_any(sample, {"LnkSta:", "LnkCap:", "Kernel driver in use"})) kinds |= kind_lspci;
-  if ((c.packages >= 1 && has_any(sample, {"Package ", "pip list", "pip freeze"})) || c.packages >= 3 || (c.packages > 0 && c.packages * 2 >= c.lines)) kinds |= kind_pip_list;
+  if ((c.packages >= 1 && has_any(sample, {"Package ", "pip list", "pip freeze"})) || c.packages >= 3 ||
+      (c.packages > 0 && c.packages * 2 >= c.lines))
+    kinds |= kind_pip_list;
   if (c.assignments > 0) kinds |= kind_env;
-  if (has_any(sample, {"Thread 0x", "(gdb)", "py-spy", "Python v3", "rocgdb", "wave_"}) || contains(name, "py-spy") || contains(name, "stack")) kinds |= kind_stacks;
+  if (has_any(sample, {"Thread 0x", "(gdb)", "py-spy", "Python v3", "rocgdb", "wave_"}) || contains(name, "py-spy") || contains(name, "stack"))
+    kinds |= kind_stacks;
   const bool code_name = ends_with_any(name, {".py", ".pyi", ".cpp", ".cc", ".hip", ".cu", ".h"});
-  const bool config_name = ends_with_any(name, {".json", ".jsonl", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".conf", "dockerfile", ".sh", ".sbatch", ".slurm", ".service"});
+  const bool config_name = ends_with_any(
+      name, {".json", ".jsonl", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".conf", "dockerfile", ".sh", ".sbatch", ".slurm", ".service"});
   if (code_name || c.code >= 3) kinds |= kind_code;
   const std::string_view head = trim(sample.substr(0, 200));
-  if (config_name || head.starts_with("{") || head.starts_with("[{") || head.starts_with("#!") || contains(sample, "#SBATCH") || (c.pairs * 2 > c.lines && c.lines > 2)) kinds |= kind_config;
+  if (config_name || head.starts_with("{") || head.starts_with("[{") || head.starts_with("#!") || contains(sample, "#SBATCH") ||
+      (c.pairs * 2 > c.lines && c.lines > 2))
+    kinds |= kind_config;
   // Logs, transcripts and prose; a configuration file or source code says nothing about what was printed.
   const bool only_kernel = c.kernel * 10 >= c.lines * 9 && c.lines > 0;
   if (!code_name && !config_name && !only_kernel) kinds |= prose;

@@ -45,9 +45,12 @@ bool Matcher::holds(const Condition& condition, Trace& trace) const {
       Trace unused;
       return std::none_of(condition.parts.begin(), condition.parts.end(), [&](const Condition& part) { return holds(part, unused); });
     }
-    case Condition::Type::signal: return signal_holds(condition, trace);
-    case Condition::Type::fact: return fact_holds(condition, trace);
-    case Condition::Type::absent: return facts(condition.name).empty();
+    case Condition::Type::signal:
+      return signal_holds(condition, trace);
+    case Condition::Type::fact:
+      return fact_holds(condition, trace);
+    case Condition::Type::absent:
+      return facts(condition.name).empty();
   }
   return false;
 }

@@ -92,7 +92,8 @@ std::optional<Moment> dated(std::string_view s) {
   if (c.number(4, 4, a) && c.one_of("-/") && c.number(1, 2, b) && c.one_of("-/") && c.number(1, 2, d) && c.one_of(" T_-") && c.clock(seconds))
     return wall(a, b, d, seconds - c.zone());
   c.s = s;
-  if (c.number(1, 2, a) && c.one_of("/") && c.number(1, 2, b) && c.one_of("/") && c.number(4, 4, d) && c.one_of(" T,") && c.clock(seconds)) return wall(d, a, b, seconds);
+  if (c.number(1, 2, a) && c.one_of("/") && c.number(1, 2, b) && c.one_of("/") && c.number(4, 4, d) && c.one_of(" T,") && c.clock(seconds))
+    return wall(d, a, b, seconds);
   return std::nullopt;
 }
 

@@ -92,11 +92,11 @@ struct Scanner::Impl {
   std::unique_ptr<hs_database_t, DatabaseFree> database, kernel_database;
   std::unique_ptr<hs_scratch_t, ScratchFree> scratch;
   std::vector<SignalState> signals;
-  std::vector<std::vector<Use>> uses;          ///< literal -> where it is needed
-  std::vector<std::uint64_t> literal_serial;   ///< line serial in which the literal was last seen
-  std::vector<std::uint8_t> alarm_class;       ///< literal -> 1 word, 2 origin, 3 both
-  std::vector<std::uint32_t> line_literals;    ///< literals of the current line
-  std::string low_line;                        ///< the current line in lower case, made when it is first needed
+  std::vector<std::vector<Use>> uses;         ///< literal -> where it is needed
+  std::vector<std::uint64_t> literal_serial;  ///< line serial in which the literal was last seen
+  std::vector<std::uint8_t> alarm_class;      ///< literal -> 1 word, 2 origin, 3 both
+  std::vector<std::uint32_t> line_literals;   ///< literals of the current line
+  std::string low_line;                       ///< the current line in lower case, made when it is first needed
   std::uint64_t low_serial = 0;
   std::unordered_map<std::string, std::size_t> alarm_shapes;
   Evidence evidence;
@@ -106,15 +106,15 @@ struct Scanner::Impl {
   std::uint64_t serial = 0;  ///< of the current piece of line
 
   const std::vector<std::uint64_t>* other_numbers = nullptr;  ///< of feed_again
-  std::vector<std::uint8_t> frozen;                            ///< signals that feed_again leaves alone
+  std::vector<std::uint8_t> frozen;                           ///< signals that feed_again leaves alone
 
   // Position inside the block that is being scanned.
   std::string_view block;
-  std::uint64_t line_number = 1;      ///< of `line_begin`
+  std::uint64_t line_number = 1;  ///< of `line_begin`
   std::size_t line_begin = 0;
-  std::size_t line_end = 0;           ///< end of the line (newline or end of block)
+  std::size_t line_end = 0;  ///< end of the line (newline or end of block)
   std::size_t piece_begin = 0;
-  std::size_t piece_end = 0;          ///< end of the current piece of the line
+  std::size_t piece_end = 0;  ///< end of the current piece of the line
   std::uint64_t next_block_line = 1;
 
   static int on_match(unsigned id, unsigned long long, unsigned long long to, unsigned, void* context) {
@@ -190,7 +190,9 @@ struct Scanner::Impl {
     }
     for (std::uint32_t id : line_literals)
       for (const Use& use : uses[id])
-        if (use.follow >= 0 && (other_numbers == nullptr || frozen[use.signal] == 0) && continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line)) any = true;
+        if (use.follow >= 0 && (other_numbers == nullptr || frozen[use.signal] == 0) &&
+            continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line))
+          any = true;
     if (!any && alarm == 3 && other_numbers == nullptr) remember_alarm(line, line_kinds);
   }
 
@@ -271,7 +273,9 @@ struct Scanner::Impl {
   }
 
   void remember_alarm(std::string_view line, std::uint32_t line_kinds) {
-    if ((line_kinds & (knowledge::kind_code | knowledge::kind_config)) != 0 && (line_kinds & (knowledge::kind_kernel_log | knowledge::kind_program)) == 0) return;
+    if ((line_kinds & (knowledge::kind_code | knowledge::kind_config)) != 0 &&
+        (line_kinds & (knowledge::kind_kernel_log | knowledge::kind_program)) == 0)
+      return;
     std::string shape = shape_of(line);
     auto it = alarm_shapes.find(shape);
     if (it != alarm_shapes.end()) {
@@ -292,7 +296,8 @@ Scanner::~Scanner() = default;
 Result<Scanner> Scanner::make(const Knowledge& knowledge) {
   const Knowledge::Impl& k = knowledge.impl();
   auto impl = std::make_unique<Impl>();
-  const std::pair<std::string_view, std::unique_ptr<hs_database_t, DatabaseFree>*> databases[] = {{k.database, &impl->database}, {k.kernel_database, &impl->kernel_database}};
+  const std::pair<std::string_view, std::unique_ptr<hs_database_t, DatabaseFree>*> databases[] = {{k.database, &impl->database},
+                                                                                                  {k.kernel_database, &impl->kernel_database}};
   for (const auto& [bytes, into] : databases) {
     if (bytes.empty()) continue;
     hs_database_t* database = nullptr;
@@ -318,7 +323,8 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
       out.push_back(std::move(c));
       for (std::uint32_t id : p.literals) {
         auto& list = impl->uses[id];
-        if (std::none_of(list.begin(), list.end(), [&](const Use& u) { return u.signal == use.signal && u.follow == use.follow; })) list.push_back(use);
+        if (std::none_of(list.begin(), list.end(), [&](const Use& u) { return u.signal == use.signal && u.follow == use.follow; }))
+          list.push_back(use);
       }
     }
     return out;
@@ -329,7 +335,8 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
     SignalState& state = impl->signals[i];
     state.signal = &s;
     state.match = compiled(s.match, Use{i, -1});
-    for (std::size_t f = 0; f < s.follow.size(); ++f) state.follow.push_back(FollowState{s.follow[f].within, compiled(s.follow[f].match, Use{i, static_cast<std::int32_t>(f)})});
+    for (std::size_t f = 0; f < s.follow.size(); ++f)
+      state.follow.push_back(FollowState{s.follow[f].within, compiled(s.follow[f].match, Use{i, static_cast<std::int32_t>(f)})});
   }
   return Scanner(std::move(impl));
 }

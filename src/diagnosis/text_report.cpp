@@ -102,7 +102,8 @@ class Screen {
       if (!s.because.empty() && s.because != last_because) out_ += "  " + wrap(s.because, 2, o_.width) + "\n";
       last_because = s.because;
       const std::string text = printable(s.text, o_.all ? max_text : std::max<std::size_t>(o_.width * 2, 160));
-      out_ += fmt::format("    {} {}{}\n", o_.dim(place(s) + (s.count > 1 ? fmt::format(" (x{})", s.count) : "") + ":"), decisive ? o_.bold(text) : text, "");
+      out_ += fmt::format("    {} {}{}\n", o_.dim(place(s) + (s.count > 1 ? fmt::format(" (x{})", s.count) : "") + ":"),
+                          decisive ? o_.bold(text) : text, "");
     }
   }
 
@@ -122,7 +123,8 @@ class Screen {
   void why(const Diagnosis& d) {
     out_ += "\n" + o_.bold("Why") + "\n";
     for (const Applied& a : d.chain) {
-      out_ += fmt::format("  {} {}{}  {}\n", a.rule, a.rule.starts_with("against") ? "-" : "+", fmt::format("{:.2f}", a.score), a.confirms ? "(excludes the alternatives)" : "");
+      out_ += fmt::format("  {} {}{}  {}\n", a.rule, a.rule.starts_with("against") ? "-" : "+", fmt::format("{:.2f}", a.score),
+                          a.confirms ? "(excludes the alternatives)" : "");
       if (!a.name.empty()) out_ += fmt::format("      {}\n", a.name);
       if (!a.because.empty()) out_ += "      " + wrap(a.because, 6, o_.width) + "\n";
       for (const Support& s : a.support) out_ += fmt::format("      {} {} {}\n", o_.dim(place(s)), s.signal, printable(s.text, 200));
@@ -146,14 +148,16 @@ class Screen {
         for (const std::string& text : first.separates)
           if (text.starts_with(d.cause + ": ")) lines += "    " + wrap(text.substr(d.cause.size() + 2), 4, o_.width) + "\n";
       for (const std::string& text : d.separates)
-        if (text.starts_with(first.cause + ": ") && d.consequence_of.empty()) lines += "    " + wrap("Rather the first: " + text.substr(first.cause.size() + 2), 4, o_.width) + "\n";
+        if (text.starts_with(first.cause + ": ") && d.consequence_of.empty())
+          lines += "    " + wrap("Rather the first: " + text.substr(first.cause.size() + 2), 4, o_.width) + "\n";
     }
     if (!lines.empty()) out_ += "\n" + o_.bold("What else it could be") + "\n" + lines;
   }
 
   void harmless(const Diagnosis& d) {
     out_ += "\n" + o_.bold("Looks alarming and is not: ") + d.title + "\n";
-    if (!d.evidence_for.empty()) out_ += fmt::format("    {} {}\n", o_.dim(place(d.evidence_for.front()) + ":"), printable(d.evidence_for.front().text, o_.width * 2));
+    if (!d.evidence_for.empty())
+      out_ += fmt::format("    {} {}\n", o_.dim(place(d.evidence_for.front()) + ":"), printable(d.evidence_for.front().text, o_.width * 2));
     out_ += "  " + wrap(d.explain, 2, o_.width) + "\n";
   }
 
@@ -164,7 +168,8 @@ class Screen {
     const std::size_t limit = o_.all ? list.size() : shown_unexplained;
     for (std::size_t i = 0; i < list.size() && i < limit; ++i) {
       const Unexplained& u = list[i];
-      out_ += fmt::format("    {} {}\n", o_.dim(fmt::format("{}:{}{}:", u.source, u.line, u.count > 1 ? fmt::format(" (x{})", u.count) : "")), printable(u.text, o_.width * 2));
+      out_ += fmt::format("    {} {}\n", o_.dim(fmt::format("{}:{}{}:", u.source, u.line, u.count > 1 ? fmt::format(" (x{})", u.count) : "")),
+                          printable(u.text, o_.width * 2));
       if (first && i == 0 && !u.search.empty()) out_ += fmt::format("    search: {}\n", u.search);
     }
     if (list.size() > limit) out_ += o_.dim(fmt::format("  … and {} more (--all)", list.size() - limit)) + "\n";
@@ -209,10 +214,12 @@ std::string markdown_report(const Explanation& e, const knowledge::Knowledge& kn
       for (const Applied& a : d.chain) out += fmt::format("- {} ({:.2f}): {}\n", a.rule, a.score, a.because);
     first = false;
   }
-  if (e.judgement.diagnoses.empty()) out += e.judgement.unexplained.empty() ? "# No fault is known in this evidence\n\n" : "# Unknown: no cause fits this evidence\n\n";
+  if (e.judgement.diagnoses.empty())
+    out += e.judgement.unexplained.empty() ? "# No fault is known in this evidence\n\n" : "# Unknown: no cause fits this evidence\n\n";
   if (!e.judgement.unexplained.empty()) {
     std::string quoted;
-    for (const Unexplained& u : e.judgement.unexplained) quoted += fmt::format("{}:{}: {}\n", u.source, u.line, replace_all(printable(u.text, max_text), "```", "'''"));
+    for (const Unexplained& u : e.judgement.unexplained)
+      quoted += fmt::format("{}:{}: {}\n", u.source, u.line, replace_all(printable(u.text, max_text), "```", "'''"));
     out += "Lines that nothing here explains:\n\n" + code_block(quoted);
   }
   out += fmt::format("\nKnowledge of {}.\n", knowledge.date());
@@ -232,7 +239,8 @@ std::string age_note(std::string_view date, std::string_view today) {
   const auto then = months(date);
   const auto now = months(today);
   if (!then || !now || *now - *then <= 3) return {};
-  return fmt::format("This knowledge is of {}, {:.0f} months old: newer versions of driver, ROCm or libraries may behave otherwise.", date, *now - *then);
+  return fmt::format("This knowledge is of {}, {:.0f} months old: newer versions of driver, ROCm or libraries may behave otherwise.", date,
+                     *now - *then);
 }
 
 }  // namespace ff::diagnosis

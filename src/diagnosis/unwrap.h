@@ -14,8 +14,8 @@ struct Unwrapped {
 };
 
 /// Joins lines that something broke at a fixed width (a terminal, a mail program, a ticket): a line goes on when it is
-/// about as long as the longest lines of the text allow, and the next one does not begin like a new message. A line that was broken at a blank is joined
-/// with a blank, one that was cut inside a word without.
+/// about as long as the longest lines of the text allow, and the next one does not begin like a new message. A line that was broken at a blank is
+/// joined with a blank, one that was cut inside a word without.
 Unwrapped unwrap(std::string_view text);
 
 inline constexpr std::size_t min_wrap_width = 40;

@@ -192,11 +192,20 @@ void describe(A& a, std::vector<T>& v) {
 void write_value(Writer& w, const Value& v) {
   w.number(static_cast<std::uint64_t>(v.kind()));
   switch (v.kind()) {
-    case Value::Kind::null: break;
-    case Value::Kind::boolean: w.number(v.as_bool() ? 1 : 0); break;
-    case Value::Kind::integer: w.number(static_cast<std::uint64_t>(v.as_int())); break;
-    case Value::Kind::real: w.number(std::bit_cast<std::uint64_t>(v.as_real())); break;
-    case Value::Kind::text: w.bytes(v.as_text()); break;
+    case Value::Kind::null:
+      break;
+    case Value::Kind::boolean:
+      w.number(v.as_bool() ? 1 : 0);
+      break;
+    case Value::Kind::integer:
+      w.number(static_cast<std::uint64_t>(v.as_int()));
+      break;
+    case Value::Kind::real:
+      w.number(std::bit_cast<std::uint64_t>(v.as_real()));
+      break;
+    case Value::Kind::text:
+      w.bytes(v.as_text());
+      break;
     case Value::Kind::list:
       w.number(v.items().size());
       for (const Value& item : v.items()) write_value(w, item);
@@ -216,11 +225,16 @@ Value read_value(Reader& r, int depth) {
   const std::uint64_t kind = r.number();
   if (kind > static_cast<std::uint64_t>(Value::Kind::object)) return r.bad(), Value();
   switch (static_cast<Value::Kind>(kind)) {
-    case Value::Kind::null: return {};
-    case Value::Kind::boolean: return r.number() != 0;
-    case Value::Kind::integer: return static_cast<std::int64_t>(r.number());
-    case Value::Kind::real: return std::bit_cast<double>(r.number());
-    case Value::Kind::text: return Value(r.bytes());
+    case Value::Kind::null:
+      return {};
+    case Value::Kind::boolean:
+      return r.number() != 0;
+    case Value::Kind::integer:
+      return static_cast<std::int64_t>(r.number());
+    case Value::Kind::real:
+      return std::bit_cast<double>(r.number());
+    case Value::Kind::text:
+      return Value(r.bytes());
     case Value::Kind::list: {
       Value::List out;
       for (std::size_t n = r.count(); n > 0 && r.ok; --n) out.push_back(read_value(r, depth + 1));

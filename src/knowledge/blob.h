@@ -16,7 +16,7 @@ std::string write_blob(const Bundle& bundle);
 
 /// A blob that was opened: everything but the tables is decoded. Views point into the blob's bytes.
 struct Opened {
-  Bundle bundle;  ///< its tables and databases are empty
+  Bundle bundle;                                                 ///< its tables and databases are empty
   std::vector<std::pair<std::string, std::string_view>> tables;  ///< name -> undecoded bytes
   std::string_view database, kernel_database;
 };

@@ -35,7 +35,8 @@ std::optional<Signal> read_signal(const std::string& file, const Yaml& node, Pro
   const std::size_t before = problems.size();
   Fields f(file, node, id, problems);
   if (!f.is_map()) return std::nullopt;
-  f.only({"id", "title", "layer", "severity", "benign", "mistaken_for", "explain", "in", "match", "follow", "decode", "source", "sources", "examples", "not"});
+  f.only({"id", "title", "layer", "severity", "benign", "mistaken_for", "explain", "in", "match", "follow", "decode", "source", "sources", "examples",
+          "not"});
   Signal s;
   s.at = {file, node.line};
   s.id = f.text("id", true);

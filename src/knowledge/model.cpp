@@ -5,18 +5,22 @@
 namespace ff::knowledge {
 
 namespace {
-constexpr std::array<std::string_view, 15> kind_table = {"kernel-log", "program", "traceback", "shell", "rocminfo", "smi", "lspci", "pip-list",
-                                                         "env", "config", "code", "train-log", "evaluation", "stacks", "text"};
-constexpr std::array<std::string_view, 18> layer_table = {"device", "permission", "container", "driver", "runtime", "library-coverage",
-                                                          "version", "kernel-fault", "hardware", "memory", "precision", "communication",
-                                                          "data", "model", "training", "render", "closed-loop", "performance"};
+constexpr std::array<std::string_view, 15> kind_table = {"kernel-log", "program",   "traceback",  "shell",  "rocminfo",
+                                                         "smi",        "lspci",     "pip-list",   "env",    "config",
+                                                         "code",       "train-log", "evaluation", "stacks", "text"};
+constexpr std::array<std::string_view, 18> layer_table = {"device",  "permission",   "container", "driver", "runtime",     "library-coverage",
+                                                          "version", "kernel-fault", "hardware",  "memory", "precision",   "communication",
+                                                          "data",    "model",        "training",  "render", "closed-loop", "performance"};
 }  // namespace
 
 std::string_view severity_name(Severity severity) {
   switch (severity) {
-    case Severity::info: return "info";
-    case Severity::warning: return "warning";
-    case Severity::error: return "error";
+    case Severity::info:
+      return "info";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      return "error";
   }
   return "error";
 }

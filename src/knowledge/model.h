@@ -116,10 +116,10 @@ struct Cause {
 /// All that a set of directories says.
 struct Bundle {
   std::string date;
-  std::vector<Signal> signals;             ///< sorted by id
-  std::vector<Cause> causes;               ///< sorted by id
+  std::vector<Signal> signals;  ///< sorted by id
+  std::vector<Cause> causes;    ///< sorted by id
   std::map<std::string, Value> tables;
-  std::vector<std::string> literals;       ///< lower case, distinct
+  std::vector<std::string> literals;         ///< lower case, distinct
   std::vector<std::uint32_t> alarm_words;    ///< literals of table "alarm": words that look like trouble ...
   std::vector<std::uint32_t> alarm_origins;  ///< ... and words that say the line is about this field
   std::string database;                      ///< serialised Hyperscan database over the literals

@@ -18,11 +18,63 @@ namespace ff::knowledge {
 namespace {
 
 /// Words that lines of this field hold all the time: poor guards, taken only when nothing better is there.
-constexpr std::string_view common_words[] = {
-    "amdgpu",  "error",   "failed", "fail",   "drm",    "torch",  "runtimeerror", "hip error", "valueerror", "importerror", "warning", "cuda",    "line",    "info",
-    "kernel",  "device",  "nvidia", "version", "enabled", "step",   "display",      "load",      "memory",     "file",        "model",   "python",  "with",    "failed to",
-    "ring",    "data",    "image",  "episode", "loss",   "rocm",   "linux version", "warn",      "debug",      "gpu",         "render",  "process", "failed with error", "true", "false",
-    "dataset", "train",   "policy", "action",  "state",  "config", "name",         "path",      "not found",  "loading",     "service", "driver",  "module",  "pcie"};
+constexpr std::string_view common_words[] = {"amdgpu",
+                                             "error",
+                                             "failed",
+                                             "fail",
+                                             "drm",
+                                             "torch",
+                                             "runtimeerror",
+                                             "hip error",
+                                             "valueerror",
+                                             "importerror",
+                                             "warning",
+                                             "cuda",
+                                             "line",
+                                             "info",
+                                             "kernel",
+                                             "device",
+                                             "nvidia",
+                                             "version",
+                                             "enabled",
+                                             "step",
+                                             "display",
+                                             "load",
+                                             "memory",
+                                             "file",
+                                             "model",
+                                             "python",
+                                             "with",
+                                             "failed to",
+                                             "ring",
+                                             "data",
+                                             "image",
+                                             "episode",
+                                             "loss",
+                                             "rocm",
+                                             "linux version",
+                                             "warn",
+                                             "debug",
+                                             "gpu",
+                                             "render",
+                                             "process",
+                                             "failed with error",
+                                             "true",
+                                             "false",
+                                             "dataset",
+                                             "train",
+                                             "policy",
+                                             "action",
+                                             "state",
+                                             "config",
+                                             "name",
+                                             "path",
+                                             "not found",
+                                             "loading",
+                                             "service",
+                                             "driver",
+                                             "module",
+                                             "pcie"};
 
 /// How rarely a line holds the atom, roughly: length, unless it is a word of every day.
 double worth(const std::string& atom) {
@@ -53,8 +105,8 @@ Result<void> compile_database(const std::vector<std::string>& literals, const st
   generic.tune = HS_TUNE_FAMILY_GENERIC;
   hs_database_t* database = nullptr;
   hs_compile_error_t* error = nullptr;
-  if (hs_compile_lit_multi(expressions.data(), flags.data(), ids.data(), lengths.data(), static_cast<unsigned>(expressions.size()), HS_MODE_BLOCK, &generic, &database,
-                           &error) != HS_SUCCESS) {
+  if (hs_compile_lit_multi(expressions.data(), flags.data(), ids.data(), lengths.data(), static_cast<unsigned>(expressions.size()), HS_MODE_BLOCK,
+                           &generic, &database, &error) != HS_SUCCESS) {
     std::string why = error != nullptr ? error->message : "unknown reason";
     hs_free_compile_error(error);
     return fail("the literals could not be compiled: " + why);
@@ -130,7 +182,8 @@ Result<Literals> literals_from(const std::string& pattern, int shortest) {
 }  // namespace
 
 Result<Literals> literals_of(const std::string& pattern) {
-  if (pattern.size() > max_pattern_length) return fail(fmt::format("the pattern has {} characters; at most {} are allowed", pattern.size(), max_pattern_length));
+  if (pattern.size() > max_pattern_length)
+    return fail(fmt::format("the pattern has {} characters; at most {} are allowed", pattern.size(), max_pattern_length));
   for (int shortest = good_literal_length; shortest >= min_literal_length; --shortest) {
     auto found = literals_from(pattern, shortest);
     if (!found || !found->any_of.empty()) return found;
@@ -150,7 +203,9 @@ bool may_be_in_kernel_log(const Signal& signal) {
   for (std::string_view layer : {"device", "permission", "container", "driver", "kernel-fault", "hardware", "memory"})
     if (signal.layer == layer) return true;
   for (const std::string& example : signal.examples)
-    if (contains(example, "amdgpu") || contains(example, "kernel:") || contains(example, "[drm") || contains(example, "kfd") || example.starts_with("[ ")) return true;
+    if (contains(example, "amdgpu") || contains(example, "kernel:") || contains(example, "[drm") || contains(example, "kfd") ||
+        example.starts_with("[ "))
+      return true;
   return false;
 }
 

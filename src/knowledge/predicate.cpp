@@ -116,12 +116,16 @@ bool equal(std::string_view left, std::string_view right) {
 
 bool fits(const Comparison& c, std::string_view name, std::string_view value, const std::vector<std::string>& right) {
   switch (c.op) {
-    case Op::present: return true;
+    case Op::present:
+      return true;
     case Op::equal:
-    case Op::in: return std::any_of(right.begin(), right.end(), [&](const std::string& r) { return equal(value, r); });
+    case Op::in:
+      return std::any_of(right.begin(), right.end(), [&](const std::string& r) { return equal(value, r); });
     case Op::not_equal:
-    case Op::not_in: return std::none_of(right.begin(), right.end(), [&](const std::string& r) { return equal(value, r); });
-    case Op::contains: return std::any_of(right.begin(), right.end(), [&](const std::string& r) { return contains(lower(value), lower(r)); });
+    case Op::not_in:
+      return std::none_of(right.begin(), right.end(), [&](const std::string& r) { return equal(value, r); });
+    case Op::contains:
+      return std::any_of(right.begin(), right.end(), [&](const std::string& r) { return contains(lower(value), lower(r)); });
     case Op::match:
     case Op::not_match: {
       RE2 re(right.front(), RE2::Quiet);

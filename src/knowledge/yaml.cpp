@@ -34,9 +34,7 @@ class Builder : public YAML::EventHandler {
     refuse_anchor(node.line, anchor);
     add(std::move(node));
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw Refused(mark.line + 1, "aliases are not allowed; write the value out");
-  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { throw Refused(mark.line + 1, "aliases are not allowed; write the value out"); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
     Yaml node;
     node.kind = Yaml::Kind::scalar;
@@ -145,7 +143,8 @@ Result<Yaml> parse_yaml(std::string_view text, const std::string& where) {
 
 Value to_value(const Yaml& node) {
   switch (node.kind) {
-    case Yaml::Kind::null: return {};
+    case Yaml::Kind::null:
+      return {};
     case Yaml::Kind::list: {
       Value::List out;
       for (const Yaml& item : node.items) out.push_back(to_value(item));
@@ -156,7 +155,8 @@ Value to_value(const Yaml& node) {
       for (const auto& [key, value] : node.members) out.emplace_back(key, to_value(value));
       return Value(std::move(out));
     }
-    case Yaml::Kind::scalar: break;
+    case Yaml::Kind::scalar:
+      break;
   }
   if (!node.quoted) {
     if (node.text == "true") return true;

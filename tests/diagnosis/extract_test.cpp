@@ -43,7 +43,8 @@ TEST(ExtractDataset, FindsJsonBehindAShellPrompt) {
 }
 
 TEST(ExtractDataset, CountsNonFiniteAndConstantStatistics) {
-  const auto f = facts_of(R"({"action": {"min": [-1, 0.3], "max": [1, 0.3], "mean": [0, NaN], "std": [0.5, 0.0], "count": [90]}, "index": {"min": [0], "max": [89], "mean": [44.5], "std": [26], "count": [90]}})");
+  const auto f = facts_of(
+      R"({"action": {"min": [-1, 0.3], "max": [1, 0.3], "mean": [0, NaN], "std": [0.5, 0.0], "count": [90]}, "index": {"min": [0], "max": [89], "mean": [44.5], "std": [26], "count": [90]}})");
   EXPECT_EQ(value(f, "dataset.stats.action.dim"), "2");
   EXPECT_EQ(value(f, "dataset.stats.action.zero_std"), "1");
   EXPECT_EQ(value(f, "dataset.stats.nonfinite"), "1");
@@ -51,7 +52,9 @@ TEST(ExtractDataset, CountsNonFiniteAndConstantStatistics) {
 }
 
 TEST(ExtractDataset, SeesEpisodesOutOfOrder) {
-  const auto f = facts_of("{\"episode_index\": 9, \"tasks\": [\"a\"], \"length\": 10}\n{\"episode_index\": 0, \"tasks\": [\"a\"], \"length\": 11}\n{\"episode_index\": 1, \"tasks\": [\"a\"], \"length\": 12}\n");
+  const auto f = facts_of(
+      "{\"episode_index\": 9, \"tasks\": [\"a\"], \"length\": 10}\n{\"episode_index\": 0, \"tasks\": [\"a\"], \"length\": 11}\n{\"episode_index\": "
+      "1, \"tasks\": [\"a\"], \"length\": 12}\n");
   EXPECT_EQ(value(f, "dataset.episodes.count"), "3");
   EXPECT_EQ(value(f, "dataset.episodes.frames"), "33");
   EXPECT_EQ(value(f, "dataset.episodes.out_of_order"), "1");
@@ -62,7 +65,8 @@ TEST(ExtractRows, TellsShuffledRowsFromARestartedIndex) {
   EXPECT_EQ(value(shuffled, "dataset.rows.index_descents"), "1");
   EXPECT_EQ(value(shuffled, "dataset.rows.index_restarts"), "0");
   EXPECT_NE(value(shuffled, "dataset.rows.frame_jumps"), "0");
-  const auto restarted = facts_of(" index  episode_index  frame_index  timestamp\n 118 0 118 3.933333\n 119 0 119 3.966667\n 0 1 0 0.0\n 1 1 1 0.033333\n");
+  const auto restarted =
+      facts_of(" index  episode_index  frame_index  timestamp\n 118 0 118 3.933333\n 119 0 119 3.966667\n 0 1 0 0.0\n 1 1 1 0.033333\n");
   EXPECT_EQ(value(restarted, "dataset.rows.index_restarts"), "1");
   EXPECT_EQ(value(restarted, "dataset.rows.frame_jumps"), "0");
 }
@@ -89,7 +93,9 @@ TEST(ExtractVideo, ComparesTheAskedFrameWithTheNumberOfFramesInThreeSpellings) {
 }
 
 TEST(ExtractVideo, KnowsShiftedBoundariesFromJitter) {
-  const auto shifted = facts_of("[{'diff': np.float32(-31.2), 'episode_index': 4, 'timestamps': [np.float32(31.2), np.float32(0.0)]},\n {'diff': tensor([-22.4]),\n 'episode_index': 5,\n 'timestamps': [tensor([22.4]), tensor([0.])]}]");
+  const auto shifted = facts_of(
+      "[{'diff': np.float32(-31.2), 'episode_index': 4, 'timestamps': [np.float32(31.2), np.float32(0.0)]},\n {'diff': tensor([-22.4]),\n "
+      "'episode_index': 5,\n 'timestamps': [tensor([22.4]), tensor([0.])]}]");
   EXPECT_EQ(value(shifted, "dataset.time_check.resets"), "2");
   const auto jitter = facts_of("[{'diff': np.float32(0.041239), 'episode_index': 2, 'timestamps': [np.float32(7.33), np.float32(7.371)]}]");
   EXPECT_EQ(value(jitter, "dataset.time_check.resets"), "0");
@@ -97,14 +103,19 @@ TEST(ExtractVideo, KnowsShiftedBoundariesFromJitter) {
 }
 
 TEST(ExtractVideo, TellsOneFrameFromSeconds) {
-  const auto frame = facts_of("One or several query timestamps unexpectedly violate the tolerance (tensor([0.0333]) > tolerance_s=0.0001).\nqueried timestamps: tensor([471.6333])\nloaded timestamps: tensor([471.6000])\n");
+  const auto frame = facts_of(
+      "One or several query timestamps unexpectedly violate the tolerance (tensor([0.0333]) > tolerance_s=0.0001).\nqueried timestamps: "
+      "tensor([471.6333])\nloaded timestamps: tensor([471.6000])\n");
   EXPECT_EQ(value(frame, "dataset.query.one_frame"), "yes");
-  const auto far = facts_of("One or several query timestamps unexpectedly violate the tolerance (tensor([460.4000]) > tolerance_s=0.05).\nqueried timestamps: tensor([1058.8667])\nloaded timestamps: tensor([598.4667])\n");
+  const auto far = facts_of(
+      "One or several query timestamps unexpectedly violate the tolerance (tensor([460.4000]) > tolerance_s=0.05).\nqueried timestamps: "
+      "tensor([1058.8667])\nloaded timestamps: tensor([598.4667])\n");
   EXPECT_EQ(value(far, "dataset.query.one_frame"), "no");
 }
 
 TEST(ExtractVideo, ReadsTheBareAnswerOfFfprobe) {
-  EXPECT_EQ(value(facts_of("$ ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 a.mp4\n4610\n"), "video.frames"), "4610");
+  EXPECT_EQ(value(facts_of("$ ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 a.mp4\n4610\n"), "video.frames"),
+            "4610");
 }
 
 TEST(ExtractModel, ReadsTheHeaderLengthOutOfADump) {
@@ -116,20 +127,23 @@ TEST(ExtractModel, ReadsTheHeaderLengthOutOfADump) {
 }
 
 TEST(ExtractModel, SeesFilesOfPointerSizeInAListing) {
-  const auto f = facts_of("total 8\n-rw-r--r-- 1 root root 134 Sep  4 02:18 model.safetensors\n-rw-r--r-- 1 root root 2048 Sep  4 02:18 config.json\n");
+  const auto f =
+      facts_of("total 8\n-rw-r--r-- 1 root root 134 Sep  4 02:18 model.safetensors\n-rw-r--r-- 1 root root 2048 Sep  4 02:18 config.json\n");
   EXPECT_EQ(value(f, "files.weights.pointer_sized"), "1");
   EXPECT_EQ(value(facts_of("-rw-r--r-- 1 root root 6410227712 Sep  4 02:18 a.safetensors\n"), "files.weights.pointer_sized"), "0");
 }
 
 TEST(ExtractModel, PutsNormaliserFeaturesBesideTheKeysOfTheStatistics) {
-  const auto f = facts_of(R"({"steps": [{"registry_name": "normalizer_processor", "config": {"features": {"action": {"type": "ACTION", "shape": [6]}, "observation.images.top": {"type": "VISUAL", "shape": [3, 4, 4]}}, "norm_map": {"VISUAL": "IDENTITY", "ACTION": "MEAN_STD"}}}]})");
+  const auto f = facts_of(
+      R"({"steps": [{"registry_name": "normalizer_processor", "config": {"features": {"action": {"type": "ACTION", "shape": [6]}, "observation.images.top": {"type": "VISUAL", "shape": [3, 4, 4]}}, "norm_map": {"VISUAL": "IDENTITY", "ACTION": "MEAN_STD"}}}]})");
   EXPECT_EQ(value(f, "policy.normalizer.features[0]"), "action");
   EXPECT_FALSE(has(f, "policy.normalizer.features[1]")) << "IDENTITY needs no statistics";
   EXPECT_EQ(value(facts_of("so100.buffer.action.mean\nso100.buffer.action.std\n"), "normalizer.keys[0]"), "so100.buffer.action");
 }
 
 TEST(ExtractTraining, ReadsRecordsOfEveryProgram) {
-  EXPECT_EQ(value(facts_of("step:6.2K smpl:1K ep:3 epch:0.06 loss:7.147 grdn:88.107 lr:1.0e-05 updt_s:0.186 data_s:0.005"), "train.step_last"), "6200");
+  EXPECT_EQ(value(facts_of("step:6.2K smpl:1K ep:3 epch:0.06 loss:7.147 grdn:88.107 lr:1.0e-05 updt_s:0.186 data_s:0.005"), "train.step_last"),
+            "6200");
   EXPECT_EQ(value(facts_of("{'loss': 0.6931, 'grad_norm': 1.234, 'learning_rate': 1.9e-05, 'epoch': 0.12}"), "train.loss.first"), "0.6931");
   EXPECT_EQ(value(facts_of("Step 100: grad_norm=0.1234, loss=0.0456, param_norm=1801.2345"), "train.loss.first"), "0.0456");
   EXPECT_EQ(value(facts_of("step 1000 | train/loss 0.0213"), "train.loss.last"), "0.0213");
@@ -137,7 +151,9 @@ TEST(ExtractTraining, ReadsRecordsOfEveryProgram) {
 }
 
 TEST(ExtractTraining, SplitsRecordsThatTheProgressBarJoined) {
-  EXPECT_EQ(value(facts_of("step:200 smpl:1K loss:0.4 grdn:3.1 lr:1.0e-05Training: 2%|#| 400/20000 step:400 smpl:3K loss:0.3 grdn:2.9 lr:1.0e-05"), "train.records"), "2");
+  EXPECT_EQ(value(facts_of("step:200 smpl:1K loss:0.4 grdn:3.1 lr:1.0e-05Training: 2%|#| 400/20000 step:400 smpl:3K loss:0.3 grdn:2.9 lr:1.0e-05"),
+                  "train.records"),
+            "2");
 }
 
 TEST(ExtractTraining, SaysWhereTheFirstBadLossStands) {
@@ -152,13 +168,19 @@ TEST(ExtractTraining, TakesRoundedStepsForNoFall) {
 }
 
 TEST(ExtractTraining, NeedsThreeZeroGradientsInARow) {
-  EXPECT_EQ(value(facts_of("step:1 loss:0.5 grdn:0.000\nstep:2 loss:0.5 grdn:0.000\nstep:3 loss:0.5 grdn:0.1\nstep:4 loss:0.5 grdn:0.000\n"), "train.grad.zero_run"), "2");
+  EXPECT_EQ(value(facts_of("step:1 loss:0.5 grdn:0.000\nstep:2 loss:0.5 grdn:0.000\nstep:3 loss:0.5 grdn:0.1\nstep:4 loss:0.5 grdn:0.000\n"),
+                  "train.grad.zero_run"),
+            "2");
 }
 
-TEST(ExtractTraining, DoesNotTakeProseForRecords) { EXPECT_FALSE(has(facts_of("The loss of the match was 3 to 1, and step by step they recovered.\n"), "train.records")); }
+TEST(ExtractTraining, DoesNotTakeProseForRecords) {
+  EXPECT_FALSE(has(facts_of("The loss of the match was 3 to 1, and step by step they recovered.\n"), "train.records"));
+}
 
 TEST(ExtractEvaluation, NamesTheSettingOfTheBetterLine) {
-  const auto f = facts_of("suite      checkpoint   episodes  success\nlibero_10  30000        500       0.604\nlibero_10  30000, same data, extra_delta_transform=False  500  0.852\n");
+  const auto f = facts_of(
+      "suite      checkpoint   episodes  success\nlibero_10  30000        500       0.604\nlibero_10  30000, same data, extra_delta_transform=False  "
+      "500  0.852\n");
   EXPECT_EQ(value(f, "eval.better_with"), "extra_delta_transform=False");
   EXPECT_EQ(value(f, "eval.contrast_clear"), "yes");
   EXPECT_EQ(value(f, "eval.same_weights"), "yes");
@@ -169,7 +191,8 @@ TEST(ExtractEvaluation, DoesNotCallSmallSamplesClear) {
 }
 
 TEST(ExtractEvaluation, KnowsThatAnotherCheckpointWasBetter) {
-  const auto f = facts_of("own checkpoint, step 9000     : success_rate 0.000 (0/500)\npublished checkpoint, same rig: success_rate 0.842 (421/500)\n");
+  const auto f =
+      facts_of("own checkpoint, step 9000     : success_rate 0.000 (0/500)\npublished checkpoint, same rig: success_rate 0.842 (421/500)\n");
   EXPECT_EQ(value(f, "eval.other_weights"), "yes");
   EXPECT_FALSE(has(f, "eval.same_weights"));
 }
@@ -181,13 +204,18 @@ TEST(ExtractEvaluation, CountsInitialStates) {
 }
 
 TEST(ExtractComparison, ComparesTurnedFramesWithFramesAsTheyAre) {
-  const auto f = facts_of("first camera frame against dataset frame 0: mean absolute difference 61.4\nrotated by 180 degrees first: mean absolute difference 3.2\n");
+  const auto f = facts_of(
+      "first camera frame against dataset frame 0: mean absolute difference 61.4\nrotated by 180 degrees first: mean absolute difference 3.2\n");
   EXPECT_EQ(value(f, "compare.turned_ratio").substr(0, 4), "19.1");
 }
 
 TEST(ExtractComparison, SeesANormaliserThatDoesNothing) {
-  EXPECT_EQ(value(facts_of("observation.state before normalizer: [-2.11 98.42]\nobservation.state after  normalizer: [-2.11 98.42]\n"), "normalizer.passthrough"), "yes");
-  EXPECT_EQ(value(facts_of("observation.state before normalizer: [-2.11 98.42]\nobservation.state after  normalizer: [-0.1 0.3]\n"), "normalizer.passthrough"), "no");
+  EXPECT_EQ(value(facts_of("observation.state before normalizer: [-2.11 98.42]\nobservation.state after  normalizer: [-2.11 98.42]\n"),
+                  "normalizer.passthrough"),
+            "yes");
+  EXPECT_EQ(value(facts_of("observation.state before normalizer: [-2.11 98.42]\nobservation.state after  normalizer: [-0.1 0.3]\n"),
+                  "normalizer.passthrough"),
+            "no");
 }
 
 TEST(ExtractComparison, ReadsGripperRanges) {
@@ -202,7 +230,9 @@ TEST(ExtractCode, SeesAResetAfterTheInitialStateInOneFunctionOnly) {
 }
 
 TEST(ExtractCode, SeesANumberThatNeverAdvances) {
-  const std::string fixed = "class A:\n    def __init__(self):\n        self._init_state_id = 0\n    def start(self):\n        self.env.set_init_state(self.s[self._init_state_id])\n";
+  const std::string fixed =
+      "class A:\n    def __init__(self):\n        self._init_state_id = 0\n    def start(self):\n        "
+      "self.env.set_init_state(self.s[self._init_state_id])\n";
   EXPECT_EQ(value(facts_of(fixed, "a.py"), "code.state_number_fixed"), "yes");
   EXPECT_FALSE(has(facts_of(fixed + "        self._init_state_id += 1\n", "a.py"), "code.state_number_fixed"));
 }
@@ -230,7 +260,8 @@ TEST(ExtractRows, ReadsAPrintedTableOfRanges) {
 
 TEST(ExtractTraining, MeasuresTheLongestPause) {
   std::string log;
-  for (int i = 0; i < 8; ++i) log += "INFO 2026-01-22 09:0" + std::to_string(i) + ":00 step:" + std::to_string(200 + 200 * i) + " loss:0.5 grdn:1.0\n";
+  for (int i = 0; i < 8; ++i)
+    log += "INFO 2026-01-22 09:0" + std::to_string(i) + ":00 step:" + std::to_string(200 + 200 * i) + " loss:0.5 grdn:1.0\n";
   EXPECT_EQ(value(facts_of(log), "train.gap_ratio"), "1");
   log += "INFO 2026-01-22 10:37:00 step:2K loss:0.5 grdn:1.0\n";
   EXPECT_EQ(value(facts_of(log), "train.gap_s"), "5400");
@@ -252,11 +283,14 @@ TEST(ExtractEvaluation, SeesOneSeedWithTwoResults) {
 
 TEST(ExtractCode, SeesThatOnlyTheFirstActionOfAChunkIsUsed) {
   EXPECT_EQ(value(facts_of("def step(obs):\n    chunk = policy.get_action(obs)\n    env.step(chunk[0])\n", "a.py"), "code.first_action_only"), "yes");
-  EXPECT_FALSE(has(facts_of("def step(obs):\n    chunk = policy.get_action(obs)\n    for a in chunk:\n        env.step(a)\n", "a.py"), "code.first_action_only"));
+  EXPECT_FALSE(has(facts_of("def step(obs):\n    chunk = policy.get_action(obs)\n    for a in chunk:\n        env.step(a)\n", "a.py"),
+                   "code.first_action_only"));
 }
 
 TEST(ExtractCode, ReadsTheRangesOfAGripper) {
-  const auto f = facts_of("GRIPPER_JOINT_OPEN = 2.487\nGRIPPER_JOINT_CLOSE = 1.5\ndef _gripper_from_angular(v):\n    return _unnormalize(v, min_val=0.4, max_val=1.5)\n", "a.py");
+  const auto f = facts_of(
+      "GRIPPER_JOINT_OPEN = 2.487\nGRIPPER_JOINT_CLOSE = 1.5\ndef _gripper_from_angular(v):\n    return _unnormalize(v, min_val=0.4, max_val=1.5)\n",
+      "a.py");
   EXPECT_EQ(value(f, "gripper.hardware_high"), "2.487");
   EXPECT_EQ(value(f, "gripper.code_low"), "0.4");
 }
@@ -268,13 +302,15 @@ TEST(ExtractComparison, KeepsTheRateOfTheDataFromThatOfTheLoop) {
 }
 
 TEST(ExtractSession, SeesACheckpointWithoutTrainingState) {
-  const auto f = facts_of("$ ls out/checkpoints out/checkpoints/020000\nout/checkpoints:\n010000  020000  last -> 010000\nout/checkpoints/020000:\npretrained_model\n");
+  const auto f = facts_of(
+      "$ ls out/checkpoints out/checkpoints/020000\nout/checkpoints:\n010000  020000  last -> 010000\nout/checkpoints/020000:\npretrained_model\n");
   EXPECT_EQ(value(f, "checkpoint.has_training_state"), "no");
   EXPECT_EQ(value(facts_of("$ ls -l checkpoints\n020000\nlast -> 010000\n"), "checkpoint.last_behind"), "yes");
 }
 
 TEST(ExtractSession, ReadsVersionsAndPadding) {
-  const auto f = facts_of(">>> import lerobot; lerobot.__version__\n'0.4.3'\n>>> len(ds)\n118\n>>> sum(bool(ds[i][\"x_is_pad\"].all()) for i in range(len(ds)))\n118\n");
+  const auto f = facts_of(
+      ">>> import lerobot; lerobot.__version__\n'0.4.3'\n>>> len(ds)\n118\n>>> sum(bool(ds[i][\"x_is_pad\"].all()) for i in range(len(ds)))\n118\n");
   EXPECT_EQ(value(f, "pythons[0].packages.lerobot"), "0.4.3");
   EXPECT_EQ(value(f, "dataset.pad.all_frames"), "yes");
 }

@@ -1,3 +1,5 @@
+#include "diagnosis/input.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -6,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "diagnosis/input.h"
 #include "diagnosis/kind.h"
 #include "diagnosis/moment.h"
 #include "diagnosis/unwrap.h"

@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "base/text.h"
 #include "diagnosis/decode.h"
@@ -18,10 +17,15 @@ std::shared_ptr<const knowledge::Knowledge> world(const std::string& causes) {
   std::string text = "signals:\n";
   for (const char* name : {"alpha", "bravo", "charlie"})
     text += fmt::format(
-        "  - {{id: test.{0}, title: {0} seen, layer: driver, severity: error, match: ['{0} happened(?: on (?P<gpu>\\d+))?(?: with (?P<version>[\\d.]+))?'], source: test, examples: ['{0} happened'], not: ['{0} is well']}}\n",
+        "  - {{id: test.{0}, title: {0} seen, layer: driver, severity: error, match: ['{0} happened(?: on (?P<gpu>\\d+))?(?: with "
+        "(?P<version>[\\d.]+))?'], source: test, examples: ['{0} happened'], not: ['{0} is well']}}\n",
         name);
-  text += "  - {id: test.harmless, title: harmless thing, layer: driver, severity: warning, benign: true, mistaken_for: driver.init-failed, explain: It is nothing., match: ['harmless warning'], source: test, examples: ['harmless warning'], not: ['harm']}\n";
-  text += "  - id: test.block\n    title: block\n    layer: driver\n    severity: error\n    match: ['block begins (?P<name>\\w+)']\n    follow: [{within: 2, match: 'address (?P<address>0x[0-9a-f]+)'}]\n    source: test\n    examples: ['block begins x']\n    not: ['block ends x']\n";
+  text +=
+      "  - {id: test.harmless, title: harmless thing, layer: driver, severity: warning, benign: true, mistaken_for: driver.init-failed, explain: It "
+      "is nothing., match: ['harmless warning'], source: test, examples: ['harmless warning'], not: ['harm']}\n";
+  text +=
+      "  - id: test.block\n    title: block\n    layer: driver\n    severity: error\n    match: ['block begins (?P<name>\\w+)']\n    follow: "
+      "[{within: 2, match: 'address (?P<address>0x[0-9a-f]+)'}]\n    source: test\n    examples: ['block begins x']\n    not: ['block ends x']\n";
   text += "causes:\n" + causes;
   knowledge::Bundle bundle;
   knowledge::Problems problems;
@@ -32,7 +36,9 @@ std::shared_ptr<const knowledge::Knowledge> world(const std::string& causes) {
 }
 
 std::string cause(const std::string& id, const std::string& rules, const std::string& more = "") {
-  return fmt::format("  - id: {}\n    title: title of {}\n    explain: because\n    fix: [do]\n    verify: [look]\n    sources: [test]\n    rules:\n{}{}", id, id, rules, more);
+  return fmt::format(
+      "  - id: {}\n    title: title of {}\n    explain: because\n    fix: [do]\n    verify: [look]\n    sources: [test]\n    rules:\n{}{}", id, id,
+      rules, more);
 }
 
 Judgement judged(const knowledge::Knowledge& k, const std::string& text) {
@@ -48,7 +54,9 @@ std::string names(const Judgement& j) {
 }
 
 TEST(Judge, the_strongest_rule_decides_and_further_rules_raise_it) {
-  const auto k = world(cause("driver.one", "      - {when: {all: [{signal: test.alpha}]}, score: 0.5, because: a}\n      - {when: {all: [{signal: test.bravo}]}, score: 0.4, because: b}\n"));
+  const auto k = world(cause("driver.one",
+                             "      - {when: {all: [{signal: test.alpha}]}, score: 0.5, because: a}\n      - {when: {all: [{signal: test.bravo}]}, "
+                             "score: 0.4, because: b}\n"));
   EXPECT_DOUBLE_EQ(judged(*k, "alpha happened\n").diagnoses.at(0).score, 0.5);
   EXPECT_NEAR(judged(*k, "alpha happened\nbravo happened\n").diagnoses.at(0).score, 0.6, 1e-9);
   EXPECT_TRUE(judged(*k, "nothing\n").diagnoses.empty());
@@ -66,7 +74,8 @@ TEST(Judge, confirmed_needs_a_rule_that_excludes_the_alternatives_and_no_rival) 
   EXPECT_EQ(names(judged(*world(one), "alpha happened\n")), "driver.one confirmed; ");
   const std::string rival = cause("driver.two", "      - {when: {all: [{signal: test.bravo}]}, score: 0.8, because: b}\n");
   EXPECT_EQ(names(judged(*world(one + rival), "alpha happened\nbravo happened\n")), "driver.one likely; driver.two likely; ");
-  const std::string covering = cause("driver.one", "      - {when: {all: [{signal: test.alpha}]}, score: 0.9, confirms: true, because: a}\n", "    covers: [test.bravo]\n");
+  const std::string covering =
+      cause("driver.one", "      - {when: {all: [{signal: test.alpha}]}, score: 0.9, confirms: true, because: a}\n", "    covers: [test.bravo]\n");
   const auto j = judged(*world(covering + rival), "alpha happened\nbravo happened\n");
   EXPECT_EQ(names(j), "driver.one confirmed; driver.two likely; ");
   EXPECT_EQ(j.diagnoses[1].consequence_of, "driver.one");
@@ -80,10 +89,12 @@ TEST(Judge, the_first_event_outranks_its_consequence) {
 }
 
 TEST(Judge, conditions_ask_fields_counts_and_order) {
-  const auto k = world(cause("driver.field", "      - {when: {all: [{signal: test.alpha, where: {gpu: '>= 2', version: '< 2.10'}}]}, score: 0.7, because: a}\n") +
-                       cause("driver.count", "      - {when: {all: [{signal: test.bravo, count: '>= 3'}]}, score: 0.7, because: a}\n") +
-                       cause("driver.order", "      - {when: {all: [{signal: test.bravo, before: test.charlie}]}, score: 0.7, because: a}\n") +
-                       cause("driver.other", "      - {when: {all: [{signal: test.charlie, where: {gpu: 'not in $signal:test.alpha.gpu'}}]}, score: 0.7, because: a}\n"));
+  const auto k = world(
+      cause("driver.field", "      - {when: {all: [{signal: test.alpha, where: {gpu: '>= 2', version: '< 2.10'}}]}, score: 0.7, because: a}\n") +
+      cause("driver.count", "      - {when: {all: [{signal: test.bravo, count: '>= 3'}]}, score: 0.7, because: a}\n") +
+      cause("driver.order", "      - {when: {all: [{signal: test.bravo, before: test.charlie}]}, score: 0.7, because: a}\n") +
+      cause("driver.other",
+            "      - {when: {all: [{signal: test.charlie, where: {gpu: 'not in $signal:test.alpha.gpu'}}]}, score: 0.7, because: a}\n"));
   EXPECT_EQ(names(judged(*k, "alpha happened on 2 with 2.9.1\n")), "driver.field likely; ");
   EXPECT_EQ(names(judged(*k, "alpha happened on 1 with 2.9.1\nalpha happened on 2 with 2.11\n")), "");
   EXPECT_EQ(names(judged(*k, "bravo happened\nbravo happened\n")), "");

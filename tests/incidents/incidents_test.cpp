@@ -51,7 +51,8 @@ std::vector<Incident> incidents() {
     i.accept = texts(yaml->find("accept"));
     i.forbid = texts(yaml->find("forbid"));
     for (const auto& file : fs::directory_iterator(entry.path()))
-      if (file.path().filename() != "expect.yaml" && file.is_regular_file()) i.files.emplace_back(file.path().filename().string(), *read_file(file.path()));
+      if (file.path().filename() != "expect.yaml" && file.is_regular_file())
+        i.files.emplace_back(file.path().filename().string(), *read_file(file.path()));
     std::sort(i.files.begin(), i.files.end());
     out.push_back(std::move(i));
   }
@@ -120,10 +121,21 @@ const std::vector<Variant>& variants() {
   static const RE2 pid("(pid|PID) (?:[0-9]+)");
   static const std::vector<Variant> list = {
       {"journal prefix", [](std::string_view l, bool kernel) { return kernel ? "Nov 30 15:21:10 node17 kernel: " + bare(l) : std::string(l); }},
-      {"journal prefix with ISO time", [](std::string_view l, bool kernel) { return kernel ? "2026-11-30T15:21:10.123456+00:00 node17 kernel: " + bare(l) : std::string(l); }},
+      {"journal prefix with ISO time",
+       [](std::string_view l, bool kernel) { return kernel ? "2026-11-30T15:21:10.123456+00:00 node17 kernel: " + bare(l) : std::string(l); }},
       {"dmesg --raw level", [](std::string_view l, bool kernel) { return kernel ? "<3>" + std::string(l) : std::string(l); }},
-      {"another slot", [](std::string_view l, bool kernel) { std::string s(l); if (kernel) RE2::GlobalReplace(&s, pci, "0000:c3:"); return s; }},
-      {"another process", [](std::string_view l, bool) { std::string s(l); RE2::GlobalReplace(&s, pid, "\\1 77123"); return s; }},
+      {"another slot",
+       [](std::string_view l, bool kernel) {
+         std::string s(l);
+         if (kernel) RE2::GlobalReplace(&s, pci, "0000:c3:");
+         return s;
+       }},
+      {"another process",
+       [](std::string_view l, bool) {
+         std::string s(l);
+         RE2::GlobalReplace(&s, pid, "\\1 77123");
+         return s;
+       }},
       {"container prefix", [](std::string_view l, bool kernel) { return kernel ? std::string(l) : "trainer-1  | " + std::string(l); }},
       {"CI prefix", [](std::string_view l, bool kernel) { return kernel ? std::string(l) : "2026-11-30T15:21:10.1234567Z " + std::string(l); }},
       {"rank prefix", [](std::string_view l, bool kernel) { return kernel ? std::string(l) : "[rank3]: " + std::string(l); }},
@@ -167,14 +179,16 @@ TEST(Incidents, every_example_of_a_cause_is_explained_by_it) {
 
 TEST(Incidents, foreign_text_gets_no_diagnosis) {
   std::string prose;
-  for (int i = 0; i < 2000; ++i) prose += "The committee met on a rainy day, failed to agree, and the reset of the calendar caused an error in the minutes.\n";
+  for (int i = 0; i < 2000; ++i)
+    prose += "The committee met on a rainy day, failed to agree, and the reset of the calendar caused an error in the minutes.\n";
   std::string bytes;
   std::uint32_t x = 12345;
   for (int i = 0; i < 200'000; ++i) {
     x = x * 1664525u + 1013904223u;
     bytes.push_back(static_cast<char>(x >> 24));
   }
-  for (const auto& [name, text] : Files{{"notes.txt", prose}, {"dump.bin", bytes}, {"long.json", "{\"a\": \"" + std::string(2'000'000, 'b') + "\"}"}, {"empty.txt", ""}}) {
+  for (const auto& [name, text] :
+       Files{{"notes.txt", prose}, {"dump.bin", bytes}, {"long.json", "{\"a\": \"" + std::string(2'000'000, 'b') + "\"}"}, {"empty.txt", ""}}) {
     const std::string got = first_of({{name, text}});
     EXPECT_EQ(got, "nothing") << name;
   }

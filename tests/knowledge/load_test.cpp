@@ -1,11 +1,11 @@
-#include <gtest/gtest.h>
+#include "knowledge/load.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "base/text.h"
 #include "knowledge/blob.h"
 #include "knowledge/impl.h"
-#include "knowledge/load.h"
 #include "knowledge/pattern.h"
 #include "knowledge/predicate.h"
 #include "knowledge/yaml.h"
@@ -76,18 +76,26 @@ TEST_P(BrokenEntry, is_refused_with_file_line_and_field) {
   EXPECT_TRUE(contains(said, "test.yaml:")) << said;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, BrokenEntry,
-    ::testing::Values(Broken{"id: test.lost-card", "id: Test card", "id: must be lower-case"}, Broken{"    layer: hardware\n", "    layer: metal\n", "'metal' is no layer"},
-                      Broken{"severity: error", "severity: bad", "none of error, warning, info"}, Broken{"    source: made for this test\n", "", "source: is missing"},
-                      Broken{"    examples: [\"card 3 is lost\"]\n", "", "examples: is missing"}, Broken{"    not: [\"card three is lost\"]\n", "", "not: is missing"},
-                      Broken{"[\"card 3 is lost\"]", "[\"card x is lost\"]", "no pattern matches the example"},
-                      Broken{"card three is lost", "card 33 is lost", "a pattern matches the look-alike"}, Broken{"card (?P<number>\\d+) is lost", "card (?P<number>\\d+", "not valid RE2"},
-                      Broken{"'card (?P<number>\\d+) is lost'", "'\\d+ (ab|c)'", "no literal of 3 characters"}, Broken{"score: 0.7", "score: 1.5", "must be a number from 0 to 0.98"},
-                      Broken{"signal: test.lost-card", "signal: test.unheard", "there is no signal 'test.unheard'"}, Broken{"{number: \">= 1\"}", "{size: \">= 1\"}", "has no field 'size'"},
-                      Broken{"\">= 1\"", "\">=\"", "nothing to compare with"}, Broken{"hardware.fell-off-bus", "metal.fell-off-bus", "of a known layer"},
-                      Broken{"    fix: [Reseat it.]\n", "", "fix: is missing"}, Broken{"score: 0.7", "scores: 0.7", "is not a known field"},
-                      Broken{"    verify: [lspci]", "    verify: &x [lspci]", "anchors are not allowed"}, Broken{"title: A card is lost", "title: A card: is lost", "not valid YAML"}));
+INSTANTIATE_TEST_SUITE_P(Kinds, BrokenEntry,
+                         ::testing::Values(Broken{"id: test.lost-card", "id: Test card", "id: must be lower-case"},
+                                           Broken{"    layer: hardware\n", "    layer: metal\n", "'metal' is no layer"},
+                                           Broken{"severity: error", "severity: bad", "none of error, warning, info"},
+                                           Broken{"    source: made for this test\n", "", "source: is missing"},
+                                           Broken{"    examples: [\"card 3 is lost\"]\n", "", "examples: is missing"},
+                                           Broken{"    not: [\"card three is lost\"]\n", "", "not: is missing"},
+                                           Broken{"[\"card 3 is lost\"]", "[\"card x is lost\"]", "no pattern matches the example"},
+                                           Broken{"card three is lost", "card 33 is lost", "a pattern matches the look-alike"},
+                                           Broken{"card (?P<number>\\d+) is lost", "card (?P<number>\\d+", "not valid RE2"},
+                                           Broken{"'card (?P<number>\\d+) is lost'", "'\\d+ (ab|c)'", "no literal of 3 characters"},
+                                           Broken{"score: 0.7", "score: 1.5", "must be a number from 0 to 0.98"},
+                                           Broken{"signal: test.lost-card", "signal: test.unheard", "there is no signal 'test.unheard'"},
+                                           Broken{"{number: \">= 1\"}", "{size: \">= 1\"}", "has no field 'size'"},
+                                           Broken{"\">= 1\"", "\">=\"", "nothing to compare with"},
+                                           Broken{"hardware.fell-off-bus", "metal.fell-off-bus", "of a known layer"},
+                                           Broken{"    fix: [Reseat it.]\n", "", "fix: is missing"},
+                                           Broken{"score: 0.7", "scores: 0.7", "is not a known field"},
+                                           Broken{"    verify: [lspci]", "    verify: &x [lspci]", "anchors are not allowed"},
+                                           Broken{"title: A card is lost", "title: A card: is lost", "not valid YAML"}));
 
 TEST(Load, a_cause_may_stand_in_two_files_but_have_one_title) {
   const std::string more = R"(
