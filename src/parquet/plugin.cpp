@@ -3,6 +3,11 @@
 #define ARROW_C_DATA_INTERFACE  // the structs come from parquet_abi.h
 #define ARROW_C_STREAM_INTERFACE
 
+// Before Arrow, which then takes these structs.
+// clang-format off
+#include "parquet/parquet_abi.h"
+// clang-format on
+
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/io/file.h>
@@ -18,8 +23,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "parquet/parquet_abi.h"
 
 namespace {
 
