@@ -11,10 +11,13 @@ std::optional<Impostor> common_impostor(std::string_view head, std::uint64_t siz
     for (const auto line : lines(head))
       if (line.starts_with("size ")) size = to_integer(line.substr(5)).value_or(-1);
     return Impostor{Impostor::Kind::lfs_pointer,
-                    "a Git LFS pointer, not the data" + (size >= 0 ? " (" + human_bytes(static_cast<std::uint64_t>(size)) + " were not downloaded)" : std::string()), size};
+                    "a Git LFS pointer, not the data" +
+                        (size >= 0 ? " (" + human_bytes(static_cast<std::uint64_t>(size)) + " were not downloaded)" : std::string()),
+                    size};
   }
   const std::string start = lower(trim(head.substr(0, 64)));
-  if (start.starts_with("<!doctype html") || start.starts_with("<html")) return Impostor{Impostor::Kind::html, "an HTML page (a failed download)", -1};
+  if (start.starts_with("<!doctype html") || start.starts_with("<html"))
+    return Impostor{Impostor::Kind::html, "an HTML page (a failed download)", -1};
   return std::nullopt;
 }
 

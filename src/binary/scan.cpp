@@ -25,9 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Never device code, and the bulk of a Python environment.
-constexpr std::array skipped_extensions = std::to_array<std::string_view>(
-    {".py", ".pyc", ".pyi", ".pyx", ".h", ".hpp", ".hip", ".cuh", ".cpp", ".c", ".cc", ".txt", ".md", ".rst", ".json", ".yaml", ".yml", ".html",
-     ".css", ".js", ".png", ".jpg", ".svg", ".csv", ".pxd", ".cmake", ".pt", ".safetensors", ".npy", ".npz", ".parquet", ".mp4", ".log", ".toml", ".cfg"});
+constexpr std::array skipped_extensions =
+    std::to_array<std::string_view>({".py",  ".pyc",   ".pyi",  ".pyx",         ".h",   ".hpp",  ".hip",     ".cuh", ".cpp", ".c",    ".cc",  ".txt",
+                                     ".md",  ".rst",   ".json", ".yaml",        ".yml", ".html", ".css",     ".js",  ".png", ".jpg",  ".svg", ".csv",
+                                     ".pxd", ".cmake", ".pt",   ".safetensors", ".npy", ".npz",  ".parquet", ".mp4", ".log", ".toml", ".cfg"});
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string_view extension_of(std::string_view path) {
@@ -140,7 +141,7 @@ FileReport report_by_content(std::string_view path, std::string_view bytes, elf:
 /// One task: a file of the file system, or a member of a wheel.
 struct Task {
   std::string path;
-  bool named = false;              ///< the user gave it
+  bool named = false;  ///< the user gave it
   const MappedFile* archive = nullptr;
   elf::ZipMember member;
 };
@@ -202,8 +203,10 @@ class Scanner {
       if (it->is_symlink(ignored) || !it->is_regular_file(ignored)) continue;
       std::string path = it->path().string();
       if (skipped(path) && !miopen_name(name_of(path))) continue;
-      if (path.ends_with(".whl")) add_archive(path, false);
-      else tasks_.push_back({std::move(path), false, nullptr, {}});
+      if (path.ends_with(".whl"))
+        add_archive(path, false);
+      else
+        tasks_.push_back({std::move(path), false, nullptr, {}});
       if (tasks_.size() % 20000 == 0) options_.progress(fmt::format("{} files", tasks_.size()));
     }
     if (error) out_.errors.push_back({"could not be listed to its end: " + error.message(), root, {}, 3});
@@ -240,14 +243,18 @@ class Scanner {
     }
     if (task.archive != nullptr) {
       auto content = elf::open_zip_member(task.archive->bytes(), task.member);
-      if (!content) result.error = content.error();
-      else add(result, task, content->bytes(), std::move(by_name));
+      if (!content)
+        result.error = content.error();
+      else
+        add(result, task, content->bytes(), std::move(by_name));
       return result;
     }
     if (!task.named && !looks_like_code(task.path)) return result;
     auto file = MappedFile::open(task.path);
-    if (!file) result.error = file.error();
-    else add(result, task, file->bytes(), std::move(by_name));
+    if (!file)
+      result.error = file.error();
+    else
+      add(result, task, file->bytes(), std::move(by_name));
     return result;
   }
 

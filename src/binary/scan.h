@@ -43,9 +43,9 @@ struct ScanOptions {
 
 /// What was found, sorted by path.
 struct Scan {
-  std::vector<FileReport> files;     ///< those that hold device code, claim to, or are damaged
+  std::vector<FileReport> files;  ///< those that hold device code, claim to, or are damaged
   std::uint64_t files_looked_at = 0;
-  std::vector<Error> errors;         ///< inputs and files that could not be read
+  std::vector<Error> errors;  ///< inputs and files that could not be read
 };
 
 /// Lists the device code below the inputs. A file named directly is always reported, with no targets when it has none.

@@ -21,10 +21,10 @@ enum class Format { v20, v21, v30 };
 /// One entry of info.json's `features`.
 struct Feature {
   std::string name;
-  std::string dtype;                ///< numpy's name, or "video", "image", "string"
+  std::string dtype;  ///< numpy's name, or "video", "image", "string"
   std::vector<std::int64_t> shape;
-  std::vector<std::string> names;   ///< leaves of `names`, whatever its nesting; empty when null
-  Value info;                       ///< `info` or `video_info`
+  std::vector<std::string> names;  ///< leaves of `names`, whatever its nesting; empty when null
+  Value info;                      ///< `info` or `video_info`
   [[nodiscard]] bool is_video() const { return dtype == "video"; }
   [[nodiscard]] bool is_image() const { return dtype == "image"; }
   [[nodiscard]] bool is_numeric() const;
@@ -41,13 +41,13 @@ struct VideoSpan {
 struct Episode {
   std::int64_t index = -1;
   std::int64_t length = -1;
-  std::int64_t from = -1, to = -1;          ///< v3.0: dataset_from_index, dataset_to_index; else cumulated lengths
+  std::int64_t from = -1, to = -1;  ///< v3.0: dataset_from_index, dataset_to_index; else cumulated lengths
   std::int64_t data_chunk = -1, data_file = -1;
   std::map<std::string, VideoSpan> videos;  ///< v3.0, by camera
   std::vector<std::string> tasks;
-  Value stats;                              ///< v2.1: episodes_stats.jsonl; v3.0: the stats/ columns; {feature: {min, max, …}}
-  std::string source;                       ///< file
-  std::uint64_t line = 0;                   ///< line, or row + 1 in a Parquet file
+  Value stats;             ///< v2.1: episodes_stats.jsonl; v3.0: the stats/ columns; {feature: {min, max, …}}
+  std::string source;      ///< file
+  std::uint64_t line = 0;  ///< line, or row + 1 in a Parquet file
 };
 
 /// A Parquet file below data/, in the order in which the loader reads them (paths sorted as text).
@@ -65,9 +65,9 @@ struct Finding {
   std::string cause;    ///< "data.row-order"
   std::string summary;  ///< one sentence
   Value measured = Value::object();
-  std::string file;     ///< relative to the dataset
+  std::string file;  ///< relative to the dataset
   std::uint64_t line = 0;
-  std::string text;     ///< what stands there
+  std::string text;  ///< what stands there
 };
 
 /// A dataset's metadata and file list; rows and videos are surveyed on top of it.

@@ -31,16 +31,17 @@ void field_finding(Dataset& d, const std::string& where, std::string summary) {
 
 std::string_view format_name(Format format) {
   switch (format) {
-    case Format::v20: return "v2.0";
-    case Format::v21: return "v2.1";
-    case Format::v30: return "v3.0";
+    case Format::v20:
+      return "v2.0";
+    case Format::v21:
+      return "v2.1";
+    case Format::v30:
+      return "v3.0";
   }
   return "?";
 }
 
-bool Feature::is_numeric() const {
-  return dtype.starts_with("float") || dtype.starts_with("int") || dtype.starts_with("uint") || dtype == "bool";
-}
+bool Feature::is_numeric() const { return dtype.starts_with("float") || dtype.starts_with("int") || dtype.starts_with("uint") || dtype == "bool"; }
 
 std::int64_t Feature::width() const {
   std::int64_t product = 1;
@@ -80,7 +81,8 @@ Result<Dataset> parse_info(std::string_view json, const std::string& where) {
     return fail("has no codebase_version", where, "a LeRobot dataset of format v2.0, v2.1 or v3.0 is wanted");
   } else {
     return fail("format " + version.substr(0, 40) + " is not known here", where,
-                version.starts_with("v1") ? "convert it with lerobot's scripts for v2.0, v2.1 and v3.0 in turn" : "formats v2.0, v2.1 and v3.0 are read; a newer FirstFault may know it");
+                version.starts_with("v1") ? "convert it with lerobot's scripts for v2.0, v2.1 and v3.0 in turn"
+                                          : "formats v2.0, v2.1 and v3.0 are read; a newer FirstFault may know it");
   }
   // fps may be written as 20.0 (third-party exporters do).
   d.fps = (*info)["fps"].as_real(0);
@@ -113,7 +115,8 @@ Result<Dataset> parse_info(std::string_view json, const std::string& where) {
     if (name.find('/') != std::string::npos) field_finding(d, "meta/info.json", "feature name " + name + " holds '/', which the format forbids");
     if (!f.names.empty() && f.is_numeric() && static_cast<std::int64_t>(f.names.size()) != f.width())
       d.findings.push_back({"dataset.metadata", false, "data.metadata-mismatch",
-                            name + " has " + std::to_string(f.names.size()) + " names for " + std::to_string(f.width()) + " values: reports and joint masks name the wrong joint",
+                            name + " has " + std::to_string(f.names.size()) + " names for " + std::to_string(f.width()) +
+                                " values: reports and joint masks name the wrong joint",
                             Value::object({{"names", f.names.size()}, {"values", f.width()}}), "meta/info.json", 0, ""});
     d.features.push_back(std::move(f));
   }
@@ -130,7 +133,8 @@ std::optional<Impostor> impostor(std::string_view path, std::string_view head, s
     }
     if (!tail.ends_with("PAR1")) return Impostor{Impostor::Kind::truncated, "an incomplete Parquet file (it does not end with PAR1)", -1};
   }
-  if (path.ends_with(".mp4") && (head.size() < 8 || (head.substr(4, 4) != "ftyp" && head.substr(4, 4) != "moov" && head.substr(4, 4) != "mdat" && head.substr(4, 4) != "free" && head.substr(4, 4) != "skip" && head.substr(4, 4) != "wide")))
+  if (path.ends_with(".mp4") && (head.size() < 8 || (head.substr(4, 4) != "ftyp" && head.substr(4, 4) != "moov" && head.substr(4, 4) != "mdat" &&
+                                                     head.substr(4, 4) != "free" && head.substr(4, 4) != "skip" && head.substr(4, 4) != "wide")))
     return Impostor{Impostor::Kind::foreign, "no MP4 file", -1};
   return std::nullopt;
 }

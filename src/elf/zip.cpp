@@ -13,7 +13,8 @@
 namespace ff::elf {
 namespace {
 
-constexpr std::string_view end_magic("PK\5\6", 4), end64_magic("PK\6\6", 4), locator64_magic("PK\6\7", 4), entry_magic("PK\1\2", 4), local_magic("PK\3\4", 4);
+constexpr std::string_view end_magic("PK\5\6", 4), end64_magic("PK\6\6", 4), locator64_magic("PK\6\7", 4), entry_magic("PK\1\2", 4),
+    local_magic("PK\3\4", 4);
 constexpr std::uint64_t end_size = 22, entry_size = 46, local_size = 30, locator64_size = 20;
 constexpr std::uint32_t in_extension = 0xffffffff;
 
@@ -26,17 +27,21 @@ Result<Directory> find_directory(Bytes archive) {
   const std::uint64_t tail_size = std::min<std::uint64_t>(archive.size(), 65535 + end_size);
   const auto tail = archive.sub(archive.size() - tail_size, tail_size);
   const auto at = tail->view().rfind(end_magic);
-  if (at == std::string_view::npos) return fail("no zip archive: it has no end record", {}, "the file is cut short or no zip archive: fetch it again");
+  if (at == std::string_view::npos)
+    return fail("no zip archive: it has no end record", {}, "the file is cut short or no zip archive: fetch it again");
   const auto record = tail->sub(at, end_size);
   if (!record) return fail("a zip archive cut short in its end record");
-  Directory out{.offset = *record->number<std::uint32_t>(16), .size = *record->number<std::uint32_t>(12), .entries = *record->number<std::uint16_t>(10)};
+  Directory out{
+      .offset = *record->number<std::uint32_t>(16), .size = *record->number<std::uint32_t>(12), .entries = *record->number<std::uint16_t>(10)};
   const std::uint64_t record_at = archive.size() - tail_size + at;
   if (record_at >= locator64_size) {
     const auto locator = archive.sub(record_at - locator64_size, locator64_size);
     if (locator->starts_with(locator64_magic)) {
       const auto record64 = archive.sub(*locator->number<std::uint64_t>(8), 56);
       if (!record64 || !record64->starts_with(end64_magic)) return fail("a zip archive whose 64-bit end record lies elsewhere");
-      out = {.offset = *record64->number<std::uint64_t>(48), .size = *record64->number<std::uint64_t>(40), .entries = *record64->number<std::uint64_t>(32)};
+      out = {.offset = *record64->number<std::uint64_t>(48),
+             .size = *record64->number<std::uint64_t>(40),
+             .entries = *record64->number<std::uint64_t>(32)};
     }
   }
   return out;
@@ -118,18 +123,26 @@ Result<std::vector<ZipMember>> read_zip_directory(Bytes archive) {
   const auto directory = find_directory(archive);
   if (!directory) return std::unexpected(directory.error());
   const auto table = archive.sub(directory->offset, directory->size);
-  if (!table) return fail(fmt::format("a zip archive whose directory lies outside its {} bytes", archive.size()), {}, "the file is cut short: fetch it again");
-  if (directory->entries > zip_member_limit) return fail(fmt::format("a zip archive that claims {} members (limit {})", directory->entries, zip_member_limit));
+  if (!table)
+    return fail(fmt::format("a zip archive whose directory lies outside its {} bytes", archive.size()), {}, "the file is cut short: fetch it again");
+  if (directory->entries > zip_member_limit)
+    return fail(fmt::format("a zip archive that claims {} members (limit {})", directory->entries, zip_member_limit));
   std::vector<ZipMember> members;
   std::uint64_t at = 0;
   for (std::uint64_t i = 0; i < directory->entries; ++i) {
     const auto row = table->sub(at, entry_size);
-    if (!row || !row->starts_with(entry_magic)) return fail(fmt::format("a zip archive whose directory is damaged at member {} of {}", i, directory->entries));
-    const std::uint64_t name_size = *row->number<std::uint16_t>(28), extra_size = *row->number<std::uint16_t>(30), comment_size = *row->number<std::uint16_t>(32);
+    if (!row || !row->starts_with(entry_magic))
+      return fail(fmt::format("a zip archive whose directory is damaged at member {} of {}", i, directory->entries));
+    const std::uint64_t name_size = *row->number<std::uint16_t>(28), extra_size = *row->number<std::uint16_t>(30),
+                        comment_size = *row->number<std::uint16_t>(32);
     const auto name = table->sub(at + entry_size, name_size), extra = table->sub(at + entry_size + name_size, extra_size);
     if (!name || !extra) return fail(fmt::format("a zip archive whose directory is cut short at member {} of {}", i, directory->entries));
-    ZipMember member{.name = name->view(), .method = *row->number<std::uint16_t>(10), .crc32 = *row->number<std::uint32_t>(16), .compressed_size = *row->number<std::uint32_t>(20),
-                     .size = *row->number<std::uint32_t>(24), .header_offset = *row->number<std::uint32_t>(42)};
+    ZipMember member{.name = name->view(),
+                     .method = *row->number<std::uint16_t>(10),
+                     .crc32 = *row->number<std::uint32_t>(16),
+                     .compressed_size = *row->number<std::uint32_t>(20),
+                     .size = *row->number<std::uint32_t>(24),
+                     .header_offset = *row->number<std::uint32_t>(42)};
     read_extension(*extra, member);
     members.push_back(member);
     at += entry_size + name_size + extra_size + comment_size;
@@ -152,7 +165,8 @@ Result<ZipContent> open_zip_member(Bytes archive, const ZipMember& member) {
     return out;
   }
   if (member.method != 8) return fail(fmt::format("it is packed with method {}, which is not read (stored and deflated are)", member.method), where);
-  if (member.size > zip_member_size_limit_bytes) return fail(fmt::format("it claims {} bytes (limit {})", member.size, zip_member_size_limit_bytes), where);
+  if (member.size > zip_member_size_limit_bytes)
+    return fail(fmt::format("it claims {} bytes (limit {})", member.size, zip_member_size_limit_bytes), where);
   const auto descriptor = temporary_file();
   if (!descriptor) return std::unexpected(descriptor.error());
   auto done = inflate_to(*descriptor, data->view(), member.size);

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t zip_member_limit = 1'000'000;
 inline constexpr std::uint64_t zip_member_size_limit_bytes = std::uint64_t{16} << 30;
 
 struct ZipMember {
-  std::string_view name;  ///< into the archive's bytes
+  std::string_view name;     ///< into the archive's bytes
   std::uint16_t method = 0;  ///< 0 stored, 8 deflated
   std::uint32_t crc32 = 0;   ///< of the unpacked bytes
   std::uint64_t compressed_size = 0, size = 0, header_offset = 0;

@@ -23,7 +23,10 @@ void append_utf8(std::string& out, unsigned code) {
   }
 }
 
-std::string shown(char c) { return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c)) : fmt::format("'{}'", c); }
+std::string shown(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? fmt::format("byte 0x{:02x}", static_cast<unsigned char>(c))
+                                                                                      : fmt::format("'{}'", c);
+}
 
 }  // namespace
 
@@ -87,14 +90,30 @@ bool HeaderScanner::text(std::string& out) {
     if (c != '\\') return violation("a control character stands inside a text");
     if (++at_ >= json_.size()) return violation("the header ends inside an escape");
     switch (json_[at_++]) {
-      case '"': out += '"'; break;
-      case '\\': out += '\\'; break;
-      case '/': out += '/'; break;
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
-      case 'n': out += '\n'; break;
-      case 'r': out += '\r'; break;
-      case 't': out += '\t'; break;
+      case '"':
+        out += '"';
+        break;
+      case '\\':
+        out += '\\';
+        break;
+      case '/':
+        out += '/';
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
+      case 'n':
+        out += '\n';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 't':
+        out += '\t';
+        break;
       case 'u': {
         unsigned code = 0;
         if (!hex4(code)) return false;
@@ -110,7 +129,9 @@ bool HeaderScanner::text(std::string& out) {
         append_utf8(out, code);
         break;
       }
-      default: --at_; return violation("unknown escape in a text");
+      default:
+        --at_;
+        return violation("unknown escape in a text");
     }
   }
 }

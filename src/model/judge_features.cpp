@@ -27,13 +27,15 @@ void judge_action_head(Survey& s) {
   const auto action = shape_of(s.config["output_features"]["action"]["shape"]);
   if (head == nullptr || head->shape.size() != 2 || action.size() != 1) return;
   if (head->shape[0] != static_cast<std::uint64_t>(action[0]))
-    s.add(std::string(check_id), true, "model.shape-mismatch", fmt::format("config.json gives {} action dimensions, model.action_head.weight has {}", action[0], head->shape[0]), "config.json",
+    s.add(std::string(check_id), true, "model.shape-mismatch",
+          fmt::format("config.json gives {} action dimensions, model.action_head.weight has {}", action[0], head->shape[0]), "config.json",
           Value::object({{"config", action[0]}, {"weights", head->shape[0]}}));
   const Tensor* positions = s.weight("model.decoder_pos_embed.weight");
   const auto chunk = s.config["chunk_size"].as_int(-1);
   if (positions != nullptr && !positions->shape.empty() && chunk >= 0 && positions->shape[0] != static_cast<std::uint64_t>(chunk))
-    s.add(std::string(check_id), true, "model.shape-mismatch", fmt::format("config.json gives a chunk of {} actions, model.decoder_pos_embed.weight has {} rows", chunk, positions->shape[0]), "config.json",
-          Value::object({{"config", chunk}, {"weights", positions->shape[0]}}));
+    s.add(std::string(check_id), true, "model.shape-mismatch",
+          fmt::format("config.json gives a chunk of {} actions, model.decoder_pos_embed.weight has {} rows", chunk, positions->shape[0]),
+          "config.json", Value::object({{"config", chunk}, {"weights", positions->shape[0]}}));
 }
 
 /// Dataset name -> policy name, from the preprocessor.
@@ -46,7 +48,8 @@ std::map<std::string, std::string> renames(const Survey& s) {
   return out;
 }
 
-void judge_feature(Survey& s, const std::string& name, const Value& feature, const Value& there, const std::map<std::string, std::string>& renamed, std::string_view which) {
+void judge_feature(Survey& s, const std::string& name, const Value& feature, const Value& there, const std::map<std::string, std::string>& renamed,
+                   std::string_view which) {
   std::string source = name;
   for (const auto& [from, to] : renamed)
     if (to == name) source = from;
@@ -56,21 +59,29 @@ void judge_feature(Survey& s, const std::string& name, const Value& feature, con
     if (contains(name, "empty_camera")) return;
     std::vector<std::string> kin;
     for (const auto& [key, value] : there.members())
-      if (key.substr(0, key.find('.')) == source.substr(0, source.find('.')) && (feature["type"].as_text() == "VISUAL") == (value["dtype"].as_text() == "video" || value["dtype"].as_text() == "image")) kin.push_back(key);
-    s.add(std::string(check_id), true, "model.key-mismatch", fmt::format("the policy's {} {} is not in the dataset{}", which, name, kin.empty() ? "" : " (it has " + join(kin, ", ") + ")"), "config.json", Value::object({{"feature", name}}));
+      if (key.substr(0, key.find('.')) == source.substr(0, source.find('.')) &&
+          (feature["type"].as_text() == "VISUAL") == (value["dtype"].as_text() == "video" || value["dtype"].as_text() == "image"))
+        kin.push_back(key);
+    s.add(std::string(check_id), true, "model.key-mismatch",
+          fmt::format("the policy's {} {} is not in the dataset{}", which, name, kin.empty() ? "" : " (it has " + join(kin, ", ") + ")"),
+          "config.json", Value::object({{"feature", name}}));
     return;
   }
   auto mine = shape_of(feature["shape"]), theirs = shape_of(other["shape"]);
   if (feature["type"].as_text() != "VISUAL") {
     if (mine != theirs)
-      s.add(std::string(check_id), true, "model.shape-mismatch", fmt::format("{} has shape {} in the policy and {} in the dataset", name, text_of(mine), text_of(theirs)), "config.json",
+      s.add(std::string(check_id), true, "model.shape-mismatch",
+            fmt::format("{} has shape {} in the policy and {} in the dataset", name, text_of(mine), text_of(theirs)), "config.json",
             Value::object({{"feature", name}, {"policy", Value::list_of(mine)}, {"dataset", Value::list_of(theirs)}}));
     return;
   }
   // Policies state channels first, data sets usually last.
-  if (theirs.size() == 3 && (other["names"].items().size() != 3 || other["names"].items()[2].as_text().starts_with("channel"))) std::rotate(theirs.begin(), theirs.end() - 1, theirs.end());
+  if (theirs.size() == 3 && (other["names"].items().size() != 3 || other["names"].items()[2].as_text().starts_with("channel")))
+    std::rotate(theirs.begin(), theirs.end() - 1, theirs.end());
   if (mine != theirs)
-    s.add(std::string(check_id), false, "model.shape-mismatch", fmt::format("images of {} have shape {} in the policy and {} in the dataset: a policy that does not resize them sees another picture", name, text_of(mine), text_of(theirs)),
+    s.add(std::string(check_id), false, "model.shape-mismatch",
+          fmt::format("images of {} have shape {} in the policy and {} in the dataset: a policy that does not resize them sees another picture", name,
+                      text_of(mine), text_of(theirs)),
           "config.json", Value::object({{"feature", name}, {"policy", Value::list_of(mine)}, {"dataset", Value::list_of(theirs)}}));
 }
 
@@ -82,7 +93,8 @@ void judge_features(Survey& s, const std::string& dataset) {
   if (dataset.empty()) return;
   const auto info = read_json_object((fs::path(dataset) / "meta/info.json").string());
   if (!info || !(*info)["features"].is_object()) {
-    s.add(std::string(check_id), false, "model.key-mismatch", "the dataset's meta/info.json cannot be read, so features were not compared", "meta/info.json");
+    s.add(std::string(check_id), false, "model.key-mismatch", "the dataset's meta/info.json cannot be read, so features were not compared",
+          "meta/info.json");
     return;
   }
   const auto renamed = renames(s);

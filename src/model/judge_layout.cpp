@@ -15,8 +15,12 @@ void judge_config(Survey& s) {
   if (!s.is_directory) return;
   const bool weights = std::any_of(s.files.begin(), s.files.end(), [](const ModelFile& f) { return f.role == Role::weights; });
   const bool index = s.has("model.safetensors.index.json") || s.has("pytorch_model.bin.index.json");
-  if (!weights && !index) s.add("model.config", true, "model.config-missing", "the directory has a configuration and no weights (no .safetensors, no PyTorch file)");
-  const std::string name = s.has("config.json") ? "config.json" : s.has("adapter_config.json") ? "adapter_config.json" : s.has("model_index.json") ? "model_index.json" : "";
+  if (!weights && !index)
+    s.add("model.config", true, "model.config-missing", "the directory has a configuration and no weights (no .safetensors, no PyTorch file)");
+  const std::string name = s.has("config.json")           ? "config.json"
+                           : s.has("adapter_config.json") ? "adapter_config.json"
+                           : s.has("model_index.json")    ? "model_index.json"
+                                                          : "";
   if (name.empty()) {
     s.add("model.config", true, "model.config-missing", "config.json is missing: the weights cannot be loaded without it", "config.json");
     return;
@@ -51,7 +55,9 @@ void judge_index(Survey& s, const std::string& index_name, const std::string& si
     s.add("model.shards", true, "model.header-invalid", index_name + " has no weight_map", index_name);
     return;
   }
-  if (s.has(single)) s.add("model.shards", false, "model.key-mismatch", fmt::format("both {} and {} are there; loaders take {}", single, index_name, single), index_name);
+  if (s.has(single))
+    s.add("model.shards", false, "model.key-mismatch", fmt::format("both {} and {} are there; loaders take {}", single, index_name, single),
+          index_name);
   std::map<std::string, std::set<std::string>> wanted;  // by shard
   for (const auto& [tensor, shard] : (*index)["weight_map"].members()) wanted[std::string(shard.as_text())].insert(tensor);
   std::uint64_t total = 0;
@@ -59,7 +65,8 @@ void judge_index(Survey& s, const std::string& index_name, const std::string& si
   for (const auto& [shard, tensors] : wanted) {
     const auto found = std::find_if(s.files.begin(), s.files.end(), [&](const ModelFile& f) { return f.name == shard; });
     if (found == s.files.end()) {
-      s.add("model.shards", true, "model.truncated", fmt::format("shard {} is missing; {} tensors are in it", shard, tensors.size()), index_name, Value::object({{"shard", shard}, {"tensors", tensors.size()}}));
+      s.add("model.shards", true, "model.truncated", fmt::format("shard {} is missing; {} tensors are in it", shard, tensors.size()), index_name,
+            Value::object({{"shard", shard}, {"tensors", tensors.size()}}));
       all_read = false;
       continue;
     }
@@ -72,11 +79,14 @@ void judge_index(Survey& s, const std::string& index_name, const std::string& si
     std::set_difference(tensors.begin(), tensors.end(), present.begin(), present.end(), std::back_inserter(missing));
     std::set_difference(present.begin(), present.end(), tensors.begin(), tensors.end(), std::back_inserter(extra));
     if (!missing.empty())
-      s.add("model.shards", true, "model.key-mismatch", fmt::format("shard {} lacks {} of the tensors that {} gives it, first \"{}\"", shard, missing.size(), index_name, missing.front()), shard,
+      s.add("model.shards", true, "model.key-mismatch",
+            fmt::format("shard {} lacks {} of the tensors that {} gives it, first \"{}\"", shard, missing.size(), index_name, missing.front()), shard,
             Value::object({{"shard", shard}, {"missing", missing.size()}}));
     if (!extra.empty())
-      s.add("model.shards", true, "model.key-mismatch", fmt::format("shard {} holds {} tensors that {} does not give it, first \"{}\": they are not loaded", shard, extra.size(), index_name, extra.front()), shard,
-            Value::object({{"shard", shard}, {"extra", extra.size()}}));
+      s.add("model.shards", true, "model.key-mismatch",
+            fmt::format("shard {} holds {} tensors that {} does not give it, first \"{}\": they are not loaded", shard, extra.size(), index_name,
+                        extra.front()),
+            shard, Value::object({{"shard", shard}, {"extra", extra.size()}}));
     if (found->safetensors)
       for (const auto& t : found->safetensors->tensors) total += t.bytes.size();
     else
@@ -86,12 +96,14 @@ void judge_index(Survey& s, const std::string& index_name, const std::string& si
     if (of != std::string::npos) {
       const auto count = to_integer(std::string_view(shard).substr(of + 4, shard.find('.', of) - of - 4));
       if (count && *count != static_cast<std::int64_t>(wanted.size()))
-        s.add("model.shards", true, "model.key-mismatch", fmt::format("{} is one of {} shards, {} names {}", shard, *count, index_name, wanted.size()), index_name);
+        s.add("model.shards", true, "model.key-mismatch",
+              fmt::format("{} is one of {} shards, {} names {}", shard, *count, index_name, wanted.size()), index_name);
     }
   }
   const auto& stated = (*index)["metadata"]["total_size"];
   if (all_read && stated.is_number() && stated.as_int() != static_cast<std::int64_t>(total))
-    s.add("model.shards", false, "model.key-mismatch", fmt::format("{} states {} bytes, the shards hold {}", index_name, stated.as_int(), total), index_name, Value::object({{"stated_bytes", stated.as_int()}, {"found_bytes", total}}));
+    s.add("model.shards", false, "model.key-mismatch", fmt::format("{} states {} bytes, the shards hold {}", index_name, stated.as_int(), total),
+          index_name, Value::object({{"stated_bytes", stated.as_int()}, {"found_bytes", total}}));
 }
 
 }  // namespace
@@ -115,21 +127,26 @@ void judge_pickles(Survey& s) {
     if (!f.torch) continue;
     std::vector<std::string> dangerous, unknown;
     for (const auto& i : f.torch->imports) {
-      if (i.trust == Trust::dangerous) dangerous.push_back(i.name);
-      else if (i.trust == Trust::unknown) unknown.push_back(i.name);
+      if (i.trust == Trust::dangerous)
+        dangerous.push_back(i.name);
+      else if (i.trust == Trust::unknown)
+        unknown.push_back(i.name);
     }
     const auto named = [](const std::vector<std::string>& names) {
       std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), shown_names)));
       return join(first, ", ") + (names.size() > shown_names ? fmt::format(" and {} more", names.size() - shown_names) : "");
     };
     if (!dangerous.empty())
-      s.add("model.pickle-safe", true, "model.unsafe-pickle", fmt::format("{} runs code when it is loaded: it calls {}", f.name, named(dangerous)), f.name, Value::object({{"file", f.name}, {"dangerous", Value::list_of(dangerous)}}));
+      s.add("model.pickle-safe", true, "model.unsafe-pickle", fmt::format("{} runs code when it is loaded: it calls {}", f.name, named(dangerous)),
+            f.name, Value::object({{"file", f.name}, {"dangerous", Value::list_of(dangerous)}}));
     // Beside weights in safetensors, training_args.bin and the like hold objects by design; nobody needs them to run the model.
     const bool needed = !s.is_directory || f.role == Role::weights;
     if (!unknown.empty())
-      s.add("model.pickle-safe", needed, "model.unsafe-pickle", fmt::format("{} needs code outside PyTorch's safe list: {}", f.name, named(unknown)), f.name, Value::object({{"file", f.name}, {"unknown", Value::list_of(unknown)}}));
+      s.add("model.pickle-safe", needed, "model.unsafe-pickle", fmt::format("{} needs code outside PyTorch's safe list: {}", f.name, named(unknown)),
+            f.name, Value::object({{"file", f.name}, {"unknown", Value::list_of(unknown)}}));
     if (f.torch->format == TorchFormat::torchscript)
-      s.add("model.pickle-safe", false, "model.unsafe-pickle", fmt::format("{} is a TorchScript program: it holds code by design, and torch.jit.load runs it", f.name), f.name);
+      s.add("model.pickle-safe", false, "model.unsafe-pickle",
+            fmt::format("{} is a TorchScript program: it holds code by design, and torch.jit.load runs it", f.name), f.name);
   }
 }
 

@@ -21,7 +21,7 @@ constexpr std::string_view check_id = "model.normalization", cause_missing = "mo
 struct Wanted {
   std::string feature, type;  ///< "observation.state", "STATE"
   std::vector<std::string> statistics;
-  std::int64_t width = -1;    ///< of a vector
+  std::int64_t width = -1;  ///< of a vector
 };
 
 std::vector<std::string> statistics_of(std::string_view mode) {
@@ -70,23 +70,29 @@ void judge_statistic(Survey& s, const std::string& file, const Wanted& w, const 
   if (bad != values.end()) {
     const bool all = std::all_of(values.begin(), values.end(), [](double v) { return std::isinf(v); });
     s.add(std::string(check_id), true, std::string(cause_missing),
-          all ? fmt::format("{}: {} of {} was never set (infinite)", file, statistic, w.feature) : fmt::format("{}: {} of {} holds NaN or Inf, first in dimension {}", file, statistic, w.feature, bad - values.begin()), file, std::move(measured));
+          all ? fmt::format("{}: {} of {} was never set (infinite)", file, statistic, w.feature)
+              : fmt::format("{}: {} of {} holds NaN or Inf, first in dimension {}", file, statistic, w.feature, bad - values.begin()),
+          file, std::move(measured));
     return;
   }
   if (w.width >= 0 && w.type != "VISUAL" && static_cast<std::uint64_t>(w.width) != t.elements) {
-    s.add(std::string(check_id), true, "model.shape-mismatch", fmt::format("{}: {} of {} has {} values, the feature has {}", file, statistic, w.feature, t.elements, w.width), file, std::move(measured));
+    s.add(std::string(check_id), true, "model.shape-mismatch",
+          fmt::format("{}: {} of {} has {} values, the feature has {}", file, statistic, w.feature, t.elements, w.width), file, std::move(measured));
     return;
   }
   if (statistic != "std") return;
   if (const auto negative = std::find_if(values.begin(), values.end(), [](double v) { return v < 0; }); negative != values.end()) {
-    s.add(std::string(check_id), true, std::string(cause_missing), fmt::format("{}: std of {} is negative in dimension {}", file, w.feature, negative - values.begin()), file, std::move(measured));
+    s.add(std::string(check_id), true, std::string(cause_missing),
+          fmt::format("{}: std of {} is negative in dimension {}", file, w.feature, negative - values.begin()), file, std::move(measured));
     return;
   }
   if (w.type == "VISUAL") return;
   const auto zero = std::find(values.begin(), values.end(), 0.0);
   if (zero != values.end())
     s.add(std::string(check_id), false, std::string(cause_missing),
-          fmt::format("{}: std of {} is 0 in dimension {}: any other value than the training set's is divided by 1e-8", file, w.feature, zero - values.begin()), file, std::move(measured));
+          fmt::format("{}: std of {} is 0 in dimension {}: any other value than the training set's is divided by 1e-8", file, w.feature,
+                      zero - values.begin()),
+          file, std::move(measured));
 }
 
 /// Compares mean and std with those of the data set that is given.
@@ -98,14 +104,18 @@ void compare_with_dataset(Survey& s, const std::string& file, const Wanted& w, c
     const double there = other[i].as_real(), scale = std::max({std::fabs(there), std::fabs(values[i]), 1e-6});
     if (std::fabs(values[i] - there) <= 1e-3 * scale) continue;
     s.add(std::string(check_id), false, std::string(cause_missing),
-          fmt::format("{}: {} of {} is {:.5g} in dimension {}, the dataset's is {:.5g}: the policy was normalised with other data", file, statistic, w.feature, values[i], i, there), file,
-          Value::object({{"file", file}, {"feature", w.feature}, {"statistic", statistic}, {"dimension", i}, {"policy", values[i]}, {"dataset", there}}));
+          fmt::format("{}: {} of {} is {:.5g} in dimension {}, the dataset's is {:.5g}: the policy was normalised with other data", file, statistic,
+                      w.feature, values[i], i, there),
+          file,
+          Value::object(
+              {{"file", file}, {"feature", w.feature}, {"statistic", statistic}, {"dimension", i}, {"policy", values[i]}, {"dataset", there}}));
     return;
   }
 }
 
 /// One processor (policy_preprocessor.json or policy_postprocessor.json).
-void judge_processor(Survey& s, const std::string& name, std::string_view step_name, const std::vector<Wanted>& features, const Value& dataset_stats) {
+void judge_processor(Survey& s, const std::string& name, std::string_view step_name, const std::vector<Wanted>& features,
+                     const Value& dataset_stats) {
   const auto processor = read_json_object((fs::path(s.root) / name).string());
   if (!processor || !(*processor)["steps"].is_list()) {
     s.add(std::string(check_id), true, std::string(cause_missing), name + " is no JSON object with steps", name);
@@ -113,13 +123,19 @@ void judge_processor(Survey& s, const std::string& name, std::string_view step_n
   }
   const Value* step = nullptr;
   for (const auto& candidate : (*processor)["steps"].items())
-    if (candidate["registry_name"].as_text() == step_name || contains(candidate["class"].as_text(), step_name == "normalizer_processor" ? ".NormalizerProcessor" : ".UnnormalizerProcessor")) step = &candidate;
+    if (candidate["registry_name"].as_text() == step_name ||
+        contains(candidate["class"].as_text(), step_name == "normalizer_processor" ? ".NormalizerProcessor" : ".UnnormalizerProcessor"))
+      step = &candidate;
   if (step == nullptr) {
-    if (!features.empty()) s.add(std::string(check_id), true, std::string(cause_missing), fmt::format("{} has no {}: {} would pass through unchanged", name, step_name, features.front().feature), name);
+    if (!features.empty())
+      s.add(std::string(check_id), true, std::string(cause_missing),
+            fmt::format("{} has no {}: {} would pass through unchanged", name, step_name, features.front().feature), name);
     return;
   }
   // The step's own modes decide; config.json's are those of the training.
-  const auto own = (*step)["config"]["features"].is_object() && (*step)["config"]["norm_map"].is_object() ? wanted((*step)["config"]["features"], (*step)["config"]["norm_map"]) : features;
+  const auto own = (*step)["config"]["features"].is_object() && (*step)["config"]["norm_map"].is_object()
+                       ? wanted((*step)["config"]["features"], (*step)["config"]["norm_map"])
+                       : features;
   std::vector<Wanted> needed;
   for (const auto& w : own)
     if (std::any_of(features.begin(), features.end(), [&](const Wanted& f) { return f.feature == w.feature; })) needed.push_back(w);
@@ -127,7 +143,8 @@ void judge_processor(Survey& s, const std::string& name, std::string_view step_n
   const std::string state((*step)["state_file"].as_text());
   if (state.empty()) {
     // A base model that waits for its data has none; a trained policy must.
-    s.add(std::string(check_id), s.has("train_config.json"), std::string(cause_missing), fmt::format("the {} in {} has no statistics: {} would pass through unchanged", step_name, name, needed.front().feature), name);
+    s.add(std::string(check_id), s.has("train_config.json"), std::string(cause_missing),
+          fmt::format("the {} in {} has no statistics: {} would pass through unchanged", step_name, name, needed.front().feature), name);
     return;
   }
   const auto file = std::find_if(s.files.begin(), s.files.end(), [&](const ModelFile& f) { return f.name == state; });
@@ -140,7 +157,8 @@ void judge_processor(Survey& s, const std::string& name, std::string_view step_n
     for (const auto& statistic : w.statistics) {
       const Tensor* t = file->safetensors->find(w.feature + "." + statistic);
       if (t == nullptr) {
-        s.add(std::string(check_id), w.type != "VISUAL", std::string(cause_missing), fmt::format("{} has no {}.{}: {} passes through unchanged, and nothing says so", state, w.feature, statistic, w.feature), state,
+        s.add(std::string(check_id), w.type != "VISUAL", std::string(cause_missing),
+              fmt::format("{} has no {}.{}: {} passes through unchanged, and nothing says so", state, w.feature, statistic, w.feature), state,
               Value::object({{"file", state}, {"feature", w.feature}, {"statistic", statistic}}));
         break;
       }
@@ -152,7 +170,8 @@ void judge_processor(Survey& s, const std::string& name, std::string_view step_n
 /// Statistics in the weights: normalize_inputs.buffer_observation_state.mean.
 bool judge_buffers(Survey& s, std::string_view prefix, const std::vector<Wanted>& features) {
   const bool any = std::any_of(s.files.begin(), s.files.end(), [&](const ModelFile& f) {
-    return f.role == Role::weights && f.safetensors && std::any_of(f.safetensors->tensors.begin(), f.safetensors->tensors.end(), [&](const Tensor& t) { return t.name.starts_with(prefix); });
+    return f.role == Role::weights && f.safetensors &&
+           std::any_of(f.safetensors->tensors.begin(), f.safetensors->tensors.end(), [&](const Tensor& t) { return t.name.starts_with(prefix); });
   });
   if (!any) return false;
   for (const auto& w : features)
@@ -160,7 +179,8 @@ bool judge_buffers(Survey& s, std::string_view prefix, const std::vector<Wanted>
       const std::string name = fmt::format("{}buffer_{}.{}", prefix, replace_all(w.feature, ".", "_"), statistic);
       const Tensor* t = s.weight(name);
       if (t == nullptr) {
-        s.add(std::string(check_id), true, std::string(cause_missing), fmt::format("the weights have no {}", name), {}, Value::object({{"tensor", name}}));
+        s.add(std::string(check_id), true, std::string(cause_missing), fmt::format("the weights have no {}", name), {},
+              Value::object({{"tensor", name}}));
         break;
       }
       judge_statistic(s, "the weights", w, statistic, *t);
@@ -180,19 +200,27 @@ void judge_normalization(Survey& s, const std::string& dataset) {
     if (auto read = read_json_object((fs::path(dataset) / "meta/stats.json").string())) stats = std::move(*read);
   const bool before = s.has("policy_preprocessor.json"), after = s.has("policy_postprocessor.json");
   if (before || after) {
-    if (before) judge_processor(s, "policy_preprocessor.json", "normalizer_processor", inputs, stats);
-    else s.add(std::string(check_id), true, std::string(cause_missing), "policy_preprocessor.json is missing: states would reach the model as they are", "policy_preprocessor.json");
-    if (after) judge_processor(s, "policy_postprocessor.json", "unnormalizer_processor", outputs, stats);
-    else s.add(std::string(check_id), true, std::string(cause_missing), "policy_postprocessor.json is missing: actions would leave the model in normalised units", "policy_postprocessor.json");
+    if (before)
+      judge_processor(s, "policy_preprocessor.json", "normalizer_processor", inputs, stats);
+    else
+      s.add(std::string(check_id), true, std::string(cause_missing), "policy_preprocessor.json is missing: states would reach the model as they are",
+            "policy_preprocessor.json");
+    if (after)
+      judge_processor(s, "policy_postprocessor.json", "unnormalizer_processor", outputs, stats);
+    else
+      s.add(std::string(check_id), true, std::string(cause_missing),
+            "policy_postprocessor.json is missing: actions would leave the model in normalised units", "policy_postprocessor.json");
     return;
   }
   const bool in = judge_buffers(s, "normalize_inputs.", inputs), out = judge_buffers(s, "unnormalize_outputs.", outputs);
   if (in || out) {
-    s.add(std::string(check_id), false, std::string(cause_missing), "the statistics stand in the weights (LeRobot before 0.4): newer versions ignore them and run without; migrate the checkpoint");
+    s.add(std::string(check_id), false, std::string(cause_missing),
+          "the statistics stand in the weights (LeRobot before 0.4): newer versions ignore them and run without; migrate the checkpoint");
     return;
   }
   s.add(std::string(check_id), true, std::string(cause_missing),
-        fmt::format("no statistics: {} needs {}, and there are neither processor files nor buffers in the weights", inputs.empty() ? outputs.front().feature : inputs.front().feature,
+        fmt::format("no statistics: {} needs {}, and there are neither processor files nor buffers in the weights",
+                    inputs.empty() ? outputs.front().feature : inputs.front().feature,
                     join(inputs.empty() ? outputs.front().statistics : inputs.front().statistics, " and ")));
 }
 

@@ -30,11 +30,22 @@ void judge(Survey& s, const ModelFile& f, const std::string& name, Dtype dtype, 
   // An attention mask is minus infinity where nothing may be seen.
   const bool mask = v.nan == 0 && v.positive_inf == 0 && contains(lower(name), "mask");
   if (mask) return;
-  const std::string at = dtype == Dtype::c64 ? fmt::format("element {}", v.first_nonfinite / 2) : shape.empty() ? fmt::format("element {}", v.first_nonfinite) : place(v.first_nonfinite, shape);
-  Value measured = Value::object({{"file", f.name}, {"tensor", name}, {"dtype", std::string(dtype_name(dtype))}, {"nan", v.nan}, {"positive_inf", v.positive_inf}, {"negative_inf", v.negative_inf}, {"elements", v.elements}, {"first", at}});
+  const std::string at = dtype == Dtype::c64 ? fmt::format("element {}", v.first_nonfinite / 2)
+                         : shape.empty()     ? fmt::format("element {}", v.first_nonfinite)
+                                             : place(v.first_nonfinite, shape);
+  Value measured = Value::object({{"file", f.name},
+                                  {"tensor", name},
+                                  {"dtype", std::string(dtype_name(dtype))},
+                                  {"nan", v.nan},
+                                  {"positive_inf", v.positive_inf},
+                                  {"negative_inf", v.negative_inf},
+                                  {"elements", v.elements},
+                                  {"first", at}});
   if (v.any_finite) measured.set("absmax", v.absmax());
   s.add("model.finite", true, "model.nonfinite",
-        fmt::format("{}: tensor \"{}\" has {} NaN and {} Inf among {} values, first at {}", f.name, name, v.nan, v.positive_inf + v.negative_inf, v.elements, at), f.name, std::move(measured));
+        fmt::format("{}: tensor \"{}\" has {} NaN and {} Inf among {} values, first at {}", f.name, name, v.nan, v.positive_inf + v.negative_inf,
+                    v.elements, at),
+        f.name, std::move(measured));
 }
 
 }  // namespace

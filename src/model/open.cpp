@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_safetensors(std::string_view name) { return name.ends_with(".safetensors"); }
-bool is_torch(std::string_view name) { return name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin") || name.ends_with(".ckpt") || name.ends_with(".pkl"); }
+bool is_torch(std::string_view name) {
+  return name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin") || name.ends_with(".ckpt") || name.ends_with(".pkl");
+}
 
 Role role_of(std::string_view name) {
   if (name.starts_with("training_state/")) return Role::training;
@@ -43,7 +45,9 @@ bool holds_model(const fs::path& directory) {
   std::error_code error;
   for (const auto& name : names_in(directory)) {
     if (fs::is_directory(directory / name, error)) continue;
-    if (name == "config.json" || name == "model_index.json" || is_safetensors(name) || is_torch(name) || name.ends_with(".safetensors.index.json") || name.ends_with(".bin.index.json")) return true;
+    if (name == "config.json" || name == "model_index.json" || is_safetensors(name) || is_torch(name) || name.ends_with(".safetensors.index.json") ||
+        name.ends_with(".bin.index.json"))
+      return true;
   }
   return false;
 }
@@ -75,7 +79,8 @@ void report_violation(Survey& s, const std::string& name, const Violation& v) {
   } else if (v.kind == Violation::Kind::unknown_dtype) {
     s.add("model.header", true, "model.dtype-unsupported", fmt::format("{}: {}", name, v.what), name, std::move(measured), where);
   } else {
-    s.add("model.header", true, "model.header-invalid", fmt::format("{}: {}{}", name, v.tensor.empty() ? "" : fmt::format("tensor \"{}\": ", v.tensor), v.what), name, std::move(measured), where);
+    s.add("model.header", true, "model.header-invalid",
+          fmt::format("{}: {}{}", name, v.tensor.empty() ? "" : fmt::format("tensor \"{}\": ", v.tensor), v.what), name, std::move(measured), where);
   }
 }
 
@@ -95,7 +100,11 @@ void open_file(Survey& s, const fs::path& path, const std::string& name) {
     const bool pointer = wrong->kind == Impostor::Kind::lfs_pointer, html = wrong->kind == Impostor::Kind::html;
     Value measured = Value::object({{"file", name}, {"size_bytes", file.size_bytes}});
     if (wrong->pointer_size >= 0) measured.set("missing_bytes", wrong->pointer_size);
-    s.add("model.files-whole", true, pointer ? "model.lfs-pointer" : html ? "model.header-invalid" : "model.truncated", fmt::format("{} is {}", name, wrong->what), name, std::move(measured),
+    s.add("model.files-whole", true,
+          pointer ? "model.lfs-pointer"
+          : html  ? "model.header-invalid"
+                  : "model.truncated",
+          fmt::format("{} is {}", name, wrong->what), name, std::move(measured),
           std::string(lines(bytes.substr(0, 120)).empty() ? std::string_view() : lines(bytes.substr(0, 120)).front()));
     s.files.push_back(std::move(file));
     return;
@@ -104,12 +113,14 @@ void open_file(Survey& s, const fs::path& path, const std::string& name) {
     auto parsed = parse_safetensors(bytes);
     if (!parsed) {
       if (!is_safetensors(name) && parsed.error().kind != Violation::Kind::truncated)
-        s.add("model.header", true, "model.header-invalid", fmt::format("{} is neither a PyTorch nor a safetensors file", name), name, Value::object({{"file", name}}), "its first bytes belong to no known format");
+        s.add("model.header", true, "model.header-invalid", fmt::format("{} is neither a PyTorch nor a safetensors file", name), name,
+              Value::object({{"file", name}}), "its first bytes belong to no known format");
       else
         report_violation(s, name, parsed.error());
     } else {
       for (const auto& repeated : parsed->repeated)
-        s.add("model.header", false, "model.header-invalid", fmt::format("{}: \"{}\" stands twice in the header; readers take the second and say nothing", name, repeated), name);
+        s.add("model.header", false, "model.header-invalid",
+              fmt::format("{}: \"{}\" stands twice in the header; readers take the second and say nothing", name, repeated), name);
       s.tensors += parsed->tensors.size();
       file.safetensors = std::move(*parsed);
     }
@@ -117,9 +128,12 @@ void open_file(Survey& s, const fs::path& path, const std::string& name) {
     auto torch = read_torch_file(bytes, name, true);
     if (!torch.damage.empty()) {
       const Error& e = torch.damage.front();
-      if (torch.truncated) s.add("model.files-whole", true, "model.truncated", fmt::format("{} is incomplete: {}", name, e.what), name, Value::object({{"file", name}, {"size_bytes", file.size_bytes}}), e.where);
+      if (torch.truncated)
+        s.add("model.files-whole", true, "model.truncated", fmt::format("{} is incomplete: {}", name, e.what), name,
+              Value::object({{"file", name}, {"size_bytes", file.size_bytes}}), e.where);
       else
-        for (const auto& d : torch.damage) s.add("model.header", true, "model.header-invalid", fmt::format("{}: {}", name, d.what), name, Value::object({{"file", name}}), d.where);
+        for (const auto& d : torch.damage)
+          s.add("model.header", true, "model.header-invalid", fmt::format("{}: {}", name, d.what), name, Value::object({{"file", name}}), d.where);
     }
     s.tensors += torch.tensors.empty() ? torch.storages.size() : torch.tensors.size();
     file.torch = std::move(torch);
@@ -156,7 +170,8 @@ const Tensor* Survey::weight(std::string_view name) const {
 Result<void> open_model(Survey& s, const std::string& path) {
   std::error_code error;
   fs::path root(path);
-  if (!fs::exists(root, error)) return fail("no such file or directory", path, "give a model file, or the directory that holds config.json and the weights");
+  if (!fs::exists(root, error))
+    return fail("no such file or directory", path, "give a model file, or the directory that holds config.json and the weights");
   if (!fs::is_directory(root, error)) {
     s.root = root.parent_path().string();
     open_file(s, root, root.filename().string());
@@ -170,7 +185,9 @@ Result<void> open_model(Survey& s, const std::string& path) {
   }
   fs::path training = root / "training_state";
   if (!holds_model(root) && fs::is_directory(root / "pretrained_model", error)) root /= "pretrained_model";
-  if (!holds_model(root)) return fail("the directory holds no model: no config.json, no .safetensors, no PyTorch file", root.string(), "give the directory that holds config.json and the weights (LeRobot: checkpoints/last/pretrained_model)");
+  if (!holds_model(root))
+    return fail("the directory holds no model: no config.json, no .safetensors, no PyTorch file", root.string(),
+                "give the directory that holds config.json and the weights (LeRobot: checkpoints/last/pretrained_model)");
   if (root.filename() == "pretrained_model" && !fs::is_directory(training, error)) training = root.parent_path() / "training_state";
   s.root = root.string();
   s.is_directory = true;

@@ -34,7 +34,9 @@ class Machine {
       op_at_ = at_;
       const auto op = static_cast<unsigned char>(bytes_[at_++]);
       if (op == '.') break;
-      if (!step(op)) return problem_.empty() ? stop_short() : fail(problem_, fmt::format("{}: byte {}", where_, op_at_), "the pickle is damaged: fetch or save the file again");
+      if (!step(op))
+        return problem_.empty() ? stop_short()
+                                : fail(problem_, fmt::format("{}: byte {}", where_, op_at_), "the pickle is damaged: fetch or save the file again");
       if (items_.size() > max_items) return fail(fmt::format("a pickle with more than {} values", max_items), std::string(where_));
     }
     if (stack_.empty()) return fail("a pickle that leaves no value", fmt::format("{}: byte {}", where_, op_at_));
@@ -150,8 +152,10 @@ class Machine {
     const Item& item = items_[id];
     if (item.kind == Kind::list && item.children.size() >= 5) {
       const auto& c = item.children;
-      if (items_[c[0]].text == "storage" && items_[c[1]].kind == Kind::import && items_[c[2]].kind == Kind::text && items_[c[4]].kind == Kind::integer) {
-        out_.storages.push_back({import_names_[static_cast<std::size_t>(items_[c[1]].number)], std::string(items_[c[2]].text), std::string(items_[c[3]].text), items_[c[4]].number});
+      if (items_[c[0]].text == "storage" && items_[c[1]].kind == Kind::import && items_[c[2]].kind == Kind::text &&
+          items_[c[4]].kind == Kind::integer) {
+        out_.storages.push_back({import_names_[static_cast<std::size_t>(items_[c[1]].number)], std::string(items_[c[2]].text),
+                                 std::string(items_[c[3]].text), items_[c[4]].number});
         Item storage{Kind::storage};
         storage.number = static_cast<std::int64_t>(out_.storages.size() - 1);
         return push(std::move(storage));
@@ -248,19 +252,24 @@ bool Machine::step(unsigned char op) {
       if (!number(size)) return false;
       return size <= bytes_.size() - at_;
     }
-    case '(': return push({Kind::mark});
+    case '(':
+      return push({Kind::mark});
     case '0': {  // POP takes a mark, too
       if (stack_.empty()) return broken("an instruction finds too few values");
       stack_.pop_back();
       return true;
     }
-    case '1': return pop_mark(many);
+    case '1':
+      return pop_mark(many);
     case '2': {
       if (stack_.empty()) return broken("an instruction finds too few values");
       stack_.push_back(stack_.back());
       return true;
     }
-    case 'N': case 0x88: case 0x89: return push_other();
+    case 'N':
+    case 0x88:
+    case 0x89:
+      return push_other();
     case 'I': {
       if (!line(raw)) return false;
       const auto value = to_integer(raw);
@@ -284,50 +293,74 @@ bool Machine::step(unsigned char op) {
       std::uint16_t v = 0;
       return number(v) && integer(v);
     }
-    case 0x8a: return counted<std::uint8_t>(raw) && long_integer(raw);
+    case 0x8a:
+      return counted<std::uint8_t>(raw) && long_integer(raw);
     case 0x8b: {
       std::int32_t size = 0;
       if (!number(size)) return false;
       if (size < 0) return broken("a negative length");
       return take(static_cast<std::uint64_t>(size), raw) && long_integer(raw);
     }
-    case 'F': return line(raw) && push_other();
-    case 'G': return take(8, raw) && push_other();
+    case 'F':
+      return line(raw) && push_other();
+    case 'G':
+      return take(8, raw) && push_other();
     case 'S': {
       if (!line(raw)) return false;
       raw = trim(raw);
       if (raw.size() < 2) return broken("a text without quotes");
       return text(raw.substr(1, raw.size() - 2));
     }
-    case 'V': return line(raw) && text(raw);
+    case 'V':
+      return line(raw) && text(raw);
     case 'T': {
       std::int32_t size = 0;
       if (!number(size)) return false;
       if (size < 0) return broken("a negative length");
       return take(static_cast<std::uint64_t>(size), raw) && text(raw);
     }
-    case 'U': case 0x8c: return counted<std::uint8_t>(raw) && text(raw);
-    case 'X': return counted<std::uint32_t>(raw) && text(raw);
-    case 0x8d: return counted<std::uint64_t>(raw) && text(raw);
-    case 'C': return counted<std::uint8_t>(raw) && push_other();
-    case 'B': return counted<std::uint32_t>(raw) && push_other();
-    case 0x8e: case 0x96: return counted<std::uint64_t>(raw) && push_other();
-    case 0x97: return push_other();  // NEXT_BUFFER
-    case 0x98: return !stack_.empty() || broken("an instruction finds too few values");
-    case ')': return sequence({});
-    case ']': return sequence({});
-    case '}': return push({Kind::dictionary});
-    case 0x8f: return push_other();  // EMPTY_SET
-    case 't': case 'l': return pop_mark(many) && sequence(std::move(many));
-    case 0x85: return tuple(1);
-    case 0x86: return tuple(2);
-    case 0x87: return tuple(3);
+    case 'U':
+    case 0x8c:
+      return counted<std::uint8_t>(raw) && text(raw);
+    case 'X':
+      return counted<std::uint32_t>(raw) && text(raw);
+    case 0x8d:
+      return counted<std::uint64_t>(raw) && text(raw);
+    case 'C':
+      return counted<std::uint8_t>(raw) && push_other();
+    case 'B':
+      return counted<std::uint32_t>(raw) && push_other();
+    case 0x8e:
+    case 0x96:
+      return counted<std::uint64_t>(raw) && push_other();
+    case 0x97:
+      return push_other();  // NEXT_BUFFER
+    case 0x98:
+      return !stack_.empty() || broken("an instruction finds too few values");
+    case ')':
+      return sequence({});
+    case ']':
+      return sequence({});
+    case '}':
+      return push({Kind::dictionary});
+    case 0x8f:
+      return push_other();  // EMPTY_SET
+    case 't':
+    case 'l':
+      return pop_mark(many) && sequence(std::move(many));
+    case 0x85:
+      return tuple(1);
+    case 0x86:
+      return tuple(2);
+    case 0x87:
+      return tuple(3);
     case 'd': {
       if (!pop_mark(many)) return false;
       for (std::size_t i = 0; i + 1 < many.size(); i += 2) set_item(many[i], many[i + 1]);
       return push({Kind::dictionary});
     }
-    case 0x91: return pop_mark(many) && push_other();  // FROZENSET
+    case 0x91:
+      return pop_mark(many) && push_other();  // FROZENSET
     case 'a': {
       if (!pop(a) || stack_.empty()) return broken("an instruction finds too few values");
       if (items_[stack_.back()].kind == Kind::list) items_[stack_.back()].children.push_back(a);
@@ -336,7 +369,8 @@ bool Machine::step(unsigned char op) {
     case 'e': {
       if (!pop_mark(many)) return false;
       if (stack_.empty()) return broken("an instruction finds too few values");
-      if (items_[stack_.back()].kind == Kind::list) items_[stack_.back()].children.insert(items_[stack_.back()].children.end(), many.begin(), many.end());
+      if (items_[stack_.back()].kind == Kind::list)
+        items_[stack_.back()].children.insert(items_[stack_.back()].children.end(), many.begin(), many.end());
       return true;
     }
     case 's': {
@@ -368,7 +402,8 @@ bool Machine::step(unsigned char op) {
       std::uint32_t key = 0;
       return number(key) && put(key);
     }
-    case 0x94: return put(memo_.size());
+    case 0x94:
+      return put(memo_.size());
     case 'g': {
       if (!line(raw)) return false;
       const auto key = to_integer<std::uint64_t>(raw);
@@ -382,14 +417,17 @@ bool Machine::step(unsigned char op) {
       std::uint32_t key = 0;
       return number(key) && get(key);
     }
-    case 'c': return line(raw) && line(second) && push_import(raw, second);
+    case 'c':
+      return line(raw) && line(second) && push_import(raw, second);
     case 0x93: {  // STACK_GLOBAL
       if (!pop(b) || !pop(a)) return false;
       if (items_[a].kind == Kind::text && items_[b].kind == Kind::text) return push_import(items_[a].text, items_[b].text);
       import("?", "?", Trust::dangerous);  // no writer computes a name while loading, except to hide it
       return push_other();
     }
-    case 0x82: case 0x83: case 0x84: {  // EXT1, EXT2, EXT4: an import by a number that only the reader's registry knows
+    case 0x82:
+    case 0x83:
+    case 0x84: {  // EXT1, EXT2, EXT4: an import by a number that only the reader's registry knows
       if (!take(op == 0x82 ? 1 : op == 0x83 ? 2 : 4, raw)) return false;
       import("copyreg", "extension", Trust::dangerous);
       return push_other();
@@ -399,17 +437,24 @@ bool Machine::step(unsigned char op) {
       import(raw, second, trust_in(raw, second));
       return push_other();
     }
-    case 'o': return pop_mark(many) && (!many.empty() || broken("an instruction finds too few values")) && push_other();
-    case 'R': return reduce();
-    case 0x81: return pop(b) && pop(a) && push_other();
-    case 0x92: return pop(c) && pop(b) && pop(a) && push_other();
+    case 'o':
+      return pop_mark(many) && (!many.empty() || broken("an instruction finds too few values")) && push_other();
+    case 'R':
+      return reduce();
+    case 0x81:
+      return pop(b) && pop(a) && push_other();
+    case 0x92:
+      return pop(c) && pop(b) && pop(a) && push_other();
     case 'b': {
       if (!pop(a)) return false;
       return !stack_.empty() || broken("an instruction finds too few values");
     }
-    case 'P': return line(raw) && push_other();
-    case 'Q': return pop(a) && persistent(a);
-    default: return broken(fmt::format("byte 0x{:02x} is no pickle instruction", op));
+    case 'P':
+      return line(raw) && push_other();
+    case 'Q':
+      return pop(a) && persistent(a);
+    default:
+      return broken(fmt::format("byte 0x{:02x} is no pickle instruction", op));
   }
 }
 

@@ -17,28 +17,28 @@ enum class Trust {
 };
 
 struct PickleImport {
-  std::string name;       ///< "torch._utils._rebuild_tensor_v2"; "?" in a part that is computed while loading
-  std::uint64_t at = 0;   ///< byte of the pickle
+  std::string name;      ///< "torch._utils._rebuild_tensor_v2"; "?" in a part that is computed while loading
+  std::uint64_t at = 0;  ///< byte of the pickle
   Trust trust = Trust::unknown;
 };
 
 /// A storage that a pickle refers to: the tuple ('storage', torch.FloatStorage, key, location, elements).
 struct PickleStorage {
-  std::string type;       ///< "torch.FloatStorage"
+  std::string type;  ///< "torch.FloatStorage"
   std::string key, location;
   std::int64_t elements = -1;
 };
 
 /// A tensor in a dictionary of the pickle.
 struct PickleTensor {
-  std::string name;       ///< its key in the innermost dictionary
+  std::string name;         ///< its key in the innermost dictionary
   std::size_t storage = 0;  ///< index into `storages`
   std::int64_t offset = 0;  ///< elements
   std::vector<std::int64_t> shape, stride;
 };
 
 struct PickleSurvey {
-  std::uint64_t size = 0;             ///< bytes up to and including STOP
+  std::uint64_t size = 0;  ///< bytes up to and including STOP
   int protocol = 0;
   std::vector<PickleImport> imports;  ///< each name once, in the order of the file
   std::vector<PickleStorage> storages;

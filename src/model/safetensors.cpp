@@ -33,8 +33,8 @@ class HeaderReader {
   std::vector<Entry> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<std::string> repeated;
-  std::string dtype;       ///< of a violation for an unknown type
-  std::string tensor;      ///< being read
+  std::string dtype;   ///< of a violation for an unknown type
+  std::string tensor;  ///< being read
 
   [[nodiscard]] const HeaderScanner& scanner() const { return scan_; }
 
@@ -111,14 +111,16 @@ class HeaderReader {
   }
 
   bool read_offsets(Tensor& out) {
-    return scan_.expect('[', "the '[' of data_offsets") && scan_.natural(out.begin, "data_offsets[0]") && scan_.expect(',', "',' (data_offsets has two numbers)") &&
-           scan_.natural(out.end, "data_offsets[1]") && scan_.expect(']', "']' (data_offsets has two numbers)");
+    return scan_.expect('[', "the '[' of data_offsets") && scan_.natural(out.begin, "data_offsets[0]") &&
+           scan_.expect(',', "',' (data_offsets has two numbers)") && scan_.natural(out.end, "data_offsets[1]") &&
+           scan_.expect(']', "']' (data_offsets has two numbers)");
   }
 
   bool read_tensor(Tensor& out) {
     const std::size_t at = scan_.at();
     if (scan_.peek() == '[')  // the reference reader takes the three values without their names, too
-      return scan_.expect('[', "'['") && read_dtype(out) && scan_.expect(',', "','") && read_shape(out) && scan_.expect(',', "','") && read_offsets(out) && scan_.expect(']', "']'");
+      return scan_.expect('[', "'['") && read_dtype(out) && scan_.expect(',', "','") && read_shape(out) && scan_.expect(',', "','") &&
+             read_offsets(out) && scan_.expect(']', "']'");
     if (!scan_.expect('{', "the '{' of a tensor")) return false;
     bool has_dtype = false, has_shape = false, has_offsets = false;
     for (bool first = true, more = true;; first = false) {
@@ -159,19 +161,23 @@ std::optional<std::size_t> invalid_utf8(std::string_view text) {
 std::string_view foreign_kind(std::string_view file) {
   using namespace std::string_view_literals;
   if (file.starts_with("PK\3\4"sv)) return "a zip archive (a PyTorch file under another name)";
-  if (file.starts_with("\x80\x02"sv) || file.starts_with("\x80\x03"sv) || file.starts_with("\x80\x04"sv)) return "a Python pickle (a PyTorch file under another name)";
+  if (file.starts_with("\x80\x02"sv) || file.starts_with("\x80\x03"sv) || file.starts_with("\x80\x04"sv))
+    return "a Python pickle (a PyTorch file under another name)";
   if (file.starts_with("\x89HDF"sv)) return "an HDF5 file";
   if (file.starts_with("GGUF"sv)) return "a GGUF file";
   if (file.starts_with("\x1f\x8b"sv)) return "a gzip file";
   if (file.starts_with("\x28\xb5\x2f\xfd"sv)) return "a zstd file";
   if (file.starts_with("{"sv)) return "a JSON text";
-  if (std::all_of(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(file.size(), 4096)), [](char c) { return c == '\0'; })) return "a file of zero bytes (never written, or a sparse copy)";
+  if (std::all_of(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(file.size(), 4096)),
+                  [](char c) { return c == '\0'; }))
+    return "a file of zero bytes (never written, or a sparse copy)";
   return {};
 }
 
 Unexpected foreign(std::string_view file, std::string what) {
   const auto kind = foreign_kind(file);
-  return Unexpected(Violation{Violation::Kind::foreign, kind.empty() ? std::move(what) : fmt::format("it is {}, no safetensors file", kind), 0, {}, 0});
+  return Unexpected(
+      Violation{Violation::Kind::foreign, kind.empty() ? std::move(what) : fmt::format("it is {}, no safetensors file", kind), 0, {}, 0});
 }
 
 }  // namespace
@@ -186,38 +192,56 @@ const Tensor* Safetensors::find(std::string_view name) const {
 
 std::expected<Safetensors, Violation> parse_safetensors(std::string_view file) {
   if (file.size() < 8)
-    return Unexpected(Violation{Violation::Kind::truncated, fmt::format("the file has {} bytes and ends inside the 8 bytes of the header's length", file.size()), file.size(), {}, 0});
+    return Unexpected(Violation{Violation::Kind::truncated,
+                                fmt::format("the file has {} bytes and ends inside the 8 bytes of the header's length", file.size()),
+                                file.size(),
+                                {},
+                                0});
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, file.data(), 8);
   if (header_bytes > safetensors_max_header_bytes)
-    return foreign(file, fmt::format("the first 8 bytes give a header of {} bytes (limit {}): no safetensors file", header_bytes, safetensors_max_header_bytes));
+    return foreign(
+        file, fmt::format("the first 8 bytes give a header of {} bytes (limit {}): no safetensors file", header_bytes, safetensors_max_header_bytes));
   const std::uint64_t present = file.size() - 8;
   if (header_bytes > present) {
     // A real file begins its header with '{'.
     if (present == 0 || file[8] == '{')
-      return Unexpected(Violation{Violation::Kind::truncated, fmt::format("the file ends inside its header: {} of {} bytes are there", present, header_bytes), file.size(), {}, 0});
-    return foreign(file, fmt::format("the first 8 bytes give a header of {} bytes, the file has {}, and no header begins there", header_bytes, present));
+      return Unexpected(Violation{Violation::Kind::truncated,
+                                  fmt::format("the file ends inside its header: {} of {} bytes are there", present, header_bytes),
+                                  file.size(),
+                                  {},
+                                  0});
+    return foreign(file,
+                   fmt::format("the first 8 bytes give a header of {} bytes, the file has {}, and no header begins there", header_bytes, present));
   }
   const std::string_view json = file.substr(8, header_bytes);
   if (header_bytes == 0) return foreign(file, "the header is empty");
   if (const auto at = invalid_utf8(json)) return header_violation("the header is no valid UTF-8", 8 + *at);
   HeaderReader reader(json);
   if (!reader.read()) {
-    Violation out{reader.dtype.empty() ? Violation::Kind::header : Violation::Kind::unknown_dtype, reader.scanner().problem, 8 + reader.scanner().position, reader.tensor, 0};
+    Violation out{reader.dtype.empty() ? Violation::Kind::header : Violation::Kind::unknown_dtype, reader.scanner().problem,
+                  8 + reader.scanner().position, reader.tensor, 0};
     if (reader.scanner().position == 0 && !json.starts_with('{')) return foreign(file, "the header does not begin with '{'");
     return Unexpected(std::move(out));
   }
 
   auto& entries = reader.entries;
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return std::pair(a.tensor.begin, a.tensor.end) < std::pair(b.tensor.begin, b.tensor.end); });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return std::pair(a.tensor.begin, a.tensor.end) < std::pair(b.tensor.begin, b.tensor.end); });
   std::uint64_t covered = 0;
   const std::string* previous = nullptr;
   for (auto& [tensor, at] : entries) {
     const std::uint64_t where = 8 + at;
-    if (tensor.end < tensor.begin) return header_violation(fmt::format("its data end (byte {}) before they begin (byte {})", tensor.end, tensor.begin), where, tensor.name);
+    if (tensor.end < tensor.begin)
+      return header_violation(fmt::format("its data end (byte {}) before they begin (byte {})", tensor.end, tensor.begin), where, tensor.name);
     if (tensor.begin > covered)
-      return header_violation(fmt::format("a hole of {} bytes lies before its data{}", tensor.begin - covered, reader.repeated.empty() ? "" : fmt::format(" (\"{}\" stands twice in the header)", reader.repeated.front())), where, tensor.name);
-    if (tensor.begin < covered) return header_violation(fmt::format("its data overlap those of \"{}\" by {} bytes", *previous, std::min(covered, tensor.end) - tensor.begin), where, tensor.name);
+      return header_violation(
+          fmt::format("a hole of {} bytes lies before its data{}", tensor.begin - covered,
+                      reader.repeated.empty() ? "" : fmt::format(" (\"{}\" stands twice in the header)", reader.repeated.front())),
+          where, tensor.name);
+    if (tensor.begin < covered)
+      return header_violation(fmt::format("its data overlap those of \"{}\" by {} bytes", *previous, std::min(covered, tensor.end) - tensor.begin),
+                              where, tensor.name);
     covered = tensor.end;
     previous = &tensor.name;
     std::optional<std::uint64_t> elements = 1;
@@ -227,16 +251,20 @@ std::expected<Safetensors, Violation> parse_safetensors(std::string_view file) {
     }
     const auto bits = multiply(*elements, dtype_bits(tensor.dtype));
     if (!bits) return header_violation(fmt::format("the size of shape {} overflows", tensor.shape_text()), where, tensor.name);
-    if (*bits % 8 != 0) return header_violation(fmt::format("{} elements of {} do not fill whole bytes", *elements, dtype_name(tensor.dtype)), where, tensor.name);
+    if (*bits % 8 != 0)
+      return header_violation(fmt::format("{} elements of {} do not fill whole bytes", *elements, dtype_name(tensor.dtype)), where, tensor.name);
     if (tensor.end - tensor.begin != *bits / 8)
-      return header_violation(fmt::format("{} {} needs {} bytes, data_offsets give {}", dtype_name(tensor.dtype), tensor.shape_text(), *bits / 8, tensor.end - tensor.begin), where, tensor.name);
+      return header_violation(fmt::format("{} {} needs {} bytes, data_offsets give {}", dtype_name(tensor.dtype), tensor.shape_text(), *bits / 8,
+                                          tensor.end - tensor.begin),
+                              where, tensor.name);
     tensor.elements = *elements;
   }
   const std::uint64_t data_bytes = present - header_bytes;
   if (covered > data_bytes) {
     const auto first = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.tensor.end > data_bytes; });
-    return Unexpected(Violation{Violation::Kind::truncated, fmt::format("the file ends after {} of {} bytes of data, in tensor \"{}\"", data_bytes, covered, first->tensor.name), file.size(),
-                                first->tensor.name, covered > UINT64_MAX - 8 - header_bytes ? 0 : 8 + header_bytes + covered});
+    return Unexpected(Violation{Violation::Kind::truncated,
+                                fmt::format("the file ends after {} of {} bytes of data, in tensor \"{}\"", data_bytes, covered, first->tensor.name),
+                                file.size(), first->tensor.name, covered > UINT64_MAX - 8 - header_bytes ? 0 : 8 + header_bytes + covered});
   }
   if (covered < data_bytes) return header_violation(fmt::format("{} bytes follow the last tensor", data_bytes - covered), 8 + header_bytes + covered);
 

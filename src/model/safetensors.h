@@ -19,8 +19,8 @@ struct Tensor {
   Dtype dtype = Dtype::f32;
   std::vector<std::uint64_t> shape;  ///< empty: a single number
   std::uint64_t elements = 0;
-  std::uint64_t begin = 0, end = 0;  ///< bytes of the data area; half open
-  std::string_view bytes;            ///< of the file that was parsed
+  std::uint64_t begin = 0, end = 0;              ///< bytes of the data area; half open
+  std::string_view bytes;                        ///< of the file that was parsed
   [[nodiscard]] std::string shape_text() const;  ///< "[512, 7]"
 };
 
@@ -36,14 +36,14 @@ struct Safetensors {
 /// The first rule that a file breaks.
 struct Violation {
   enum class Kind {
-    truncated,    ///< a good file's beginning: bytes are missing at the end
-    foreign,      ///< no safetensors file at all
-    header,       ///< the header does not describe a valid file
-    unknown_dtype ///< the header is good JSON and names a type that this version does not know
+    truncated,     ///< a good file's beginning: bytes are missing at the end
+    foreign,       ///< no safetensors file at all
+    header,        ///< the header does not describe a valid file
+    unknown_dtype  ///< the header is good JSON and names a type that this version does not know
   } kind = Kind::header;
-  std::string what;            ///< one sentence
-  std::uint64_t position = 0;  ///< byte of the file at which the violation stands
-  std::string tensor;          ///< the tensor concerned; empty: none
+  std::string what;                  ///< one sentence
+  std::uint64_t position = 0;        ///< byte of the file at which the violation stands
+  std::string tensor;                ///< the tensor concerned; empty: none
   std::uint64_t expected_bytes = 0;  ///< truncated in its data: the size that the header calls for; else 0
 };
 

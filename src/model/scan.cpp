@@ -54,7 +54,9 @@ template <class Int>
 #endif
 #if defined(__x86_64__)
 template <class Int>
-[[gnu::target("avx2") FF_VECTORISE]] Extremes<Int> extremes_avx2(const char* data, std::size_t count) { return extremes_body<Int>(data, count); }
+[[gnu::target("avx2") FF_VECTORISE]] Extremes<Int> extremes_avx2(const char* data, std::size_t count) {
+  return extremes_body<Int>(data, count);
+}
 #endif
 template <class Int>
 Extremes<Int> extremes(const char* data, std::size_t count) {
@@ -83,7 +85,9 @@ struct Layout<Dtype::f32> {
 template <>
 struct Layout<Dtype::bf16> {
   using Int = std::int16_t;
-  static double value(Int bits) { return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(static_cast<std::uint16_t>(bits)) << 16)); }
+  static double value(Int bits) {
+    return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(static_cast<std::uint16_t>(bits)) << 16));
+  }
   static constexpr Int infinity = 0x7f80;
 };
 template <>
@@ -92,7 +96,9 @@ struct Layout<Dtype::f16> {
   static double value(Int bits) {
     const auto u = static_cast<std::uint16_t>(bits);
     const int exponent = u >> 10 & 31, mantissa = u & 1023;
-    const double magnitude = exponent == 31 ? (mantissa == 0 ? HUGE_VAL : std::nan("")) : exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25);
+    const double magnitude = exponent == 31  ? (mantissa == 0 ? HUGE_VAL : std::nan(""))
+                             : exponent == 0 ? std::ldexp(mantissa, -24)
+                                             : std::ldexp(mantissa + 1024, exponent - 25);
     return (u & 0x8000) != 0 ? -magnitude : magnitude;
   }
   static constexpr Int infinity = 0x7c00;
@@ -157,7 +163,8 @@ double fp8_value(Dtype dtype, unsigned code) {
   if (dtype == Dtype::f8_e4m3 && (code & 0x7f) == 0x7f) return std::nan("");
   if (dtype == Dtype::f8_e5m2 && exponent == 31) return mantissa != 0 ? std::nan("") : negative ? -HUGE_VAL : HUGE_VAL;
   const int bias = dtype == Dtype::f8_e4m3 ? 7 : dtype == Dtype::f8_e5m2 ? 15 : dtype == Dtype::f8_e4m3fnuz ? 8 : 16;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits) : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits) : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
   return negative ? -magnitude : magnitude;
 }
 
@@ -228,16 +235,21 @@ double ValueStats::absmax() const { return any_finite ? std::max(std::fabs(min),
 
 ValueStats scan_values(Dtype dtype, std::string_view bytes) {
   switch (dtype) {
-    case Dtype::f64: return scan_wide<Dtype::f64>(bytes);
+    case Dtype::f64:
+      return scan_wide<Dtype::f64>(bytes);
     case Dtype::c64:
-    case Dtype::f32: return scan_wide<Dtype::f32>(bytes);
-    case Dtype::f16: return scan_wide<Dtype::f16>(bytes);
-    case Dtype::bf16: return scan_wide<Dtype::bf16>(bytes);
+    case Dtype::f32:
+      return scan_wide<Dtype::f32>(bytes);
+    case Dtype::f16:
+      return scan_wide<Dtype::f16>(bytes);
+    case Dtype::bf16:
+      return scan_wide<Dtype::bf16>(bytes);
     case Dtype::f8_e5m2:
     case Dtype::f8_e4m3:
     case Dtype::f8_e8m0:
     case Dtype::f8_e4m3fnuz:
-    case Dtype::f8_e5m2fnuz: return scan_fp8(dtype, bytes);
+    case Dtype::f8_e5m2fnuz:
+      return scan_fp8(dtype, bytes);
     default: {
       ValueStats s;
       s.elements = bytes.size() * 8 / dtype_bits(dtype);

@@ -15,8 +15,8 @@ struct ValueStats {
   std::uint64_t first_nonfinite = 0;  ///< element index; meaningful when one of the three is not 0
   double min = 0, max = 0;            ///< meaningful when `any_finite`
   bool any_finite = false;
-  std::uint64_t over_f16 = 0;         ///< finite values that become infinite in FP16 (|x| >= 65520)
-  bool all_equal = false;             ///< more than one element, and all have the same value
+  std::uint64_t over_f16 = 0;  ///< finite values that become infinite in FP16 (|x| >= 65520)
+  bool all_equal = false;      ///< more than one element, and all have the same value
   [[nodiscard]] std::uint64_t nonfinite() const { return nan + positive_inf + negative_inf; }
   [[nodiscard]] double absmax() const;
   [[nodiscard]] bool all_zero() const { return any_finite && nonfinite() == 0 && min == 0 && max == 0; }

@@ -22,8 +22,8 @@ struct Finding {
   std::string cause;    ///< "model.header-invalid"
   std::string summary;  ///< one sentence
   Value measured = Value::object();
-  std::string file;     ///< relative to the model
-  std::string text;     ///< what stands there; empty: the summary
+  std::string file;  ///< relative to the model
+  std::string text;  ///< what stands there; empty: the summary
 };
 
 /// What a file is for.
@@ -38,23 +38,24 @@ struct ModelFile {
   std::string name;  ///< relative to the model's directory
   Role role = Role::weights;
   std::uint64_t size_bytes = 0;
-  std::shared_ptr<const MappedFile> map;    ///< what the tensors point into
-  std::optional<Safetensors> safetensors;   ///< when it is a valid one
-  std::optional<TorchFile> torch;           ///< when it is one of PyTorch's
-  std::vector<ValueStats> values;           ///< by tensor of `safetensors`, by storage of `torch`
+  std::shared_ptr<const MappedFile> map;   ///< what the tensors point into
+  std::optional<Safetensors> safetensors;  ///< when it is a valid one
+  std::optional<TorchFile> torch;          ///< when it is one of PyTorch's
+  std::vector<ValueStats> values;          ///< by tensor of `safetensors`, by storage of `torch`
 };
 
 /// A file or a directory with a model, and what is wrong in it.
 struct Survey {
-  std::string root;          ///< the directory that is looked at (…/pretrained_model for a checkpoint); of a file: its own
+  std::string root;  ///< the directory that is looked at (…/pretrained_model for a checkpoint); of a file: its own
   bool is_directory = false;
   std::vector<ModelFile> files;
-  Value config;              ///< config.json; null when absent or unreadable
-  bool is_lerobot = false;   ///< config.json describes a LeRobot policy
+  Value config;             ///< config.json; null when absent or unreadable
+  bool is_lerobot = false;  ///< config.json describes a LeRobot policy
   std::uint64_t tensors = 0, value_bytes = 0;
   std::vector<Finding> findings;
   [[nodiscard]] bool has(std::string_view name) const;  ///< is there a file of this name in the directory?
-  void add(std::string check, bool fails, std::string cause, std::string summary, std::string file = {}, Value measured = Value::object(), std::string text = {});
+  void add(std::string check, bool fails, std::string cause, std::string summary, std::string file = {}, Value measured = Value::object(),
+           std::string text = {});
   /// A tensor of the weights by name; nothing when no file has it.
   [[nodiscard]] const Tensor* weight(std::string_view name) const;
 };

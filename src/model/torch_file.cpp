@@ -18,9 +18,10 @@ constexpr std::uint64_t max_pickle_bytes = 1ULL << 30;
 
 std::optional<Dtype> storage_dtype(std::string_view type) {
   static constexpr std::pair<std::string_view, Dtype> rows[] = {
-      {"torch.FloatStorage", Dtype::f32}, {"torch.DoubleStorage", Dtype::f64}, {"torch.HalfStorage", Dtype::f16}, {"torch.BFloat16Storage", Dtype::bf16},
-      {"torch.LongStorage", Dtype::i64},  {"torch.IntStorage", Dtype::i32},    {"torch.ShortStorage", Dtype::i16}, {"torch.CharStorage", Dtype::i8},
-      {"torch.ByteStorage", Dtype::u8},   {"torch.BoolStorage", Dtype::boolean}, {"torch.ComplexFloatStorage", Dtype::c64}};
+      {"torch.FloatStorage", Dtype::f32},     {"torch.DoubleStorage", Dtype::f64},      {"torch.HalfStorage", Dtype::f16},
+      {"torch.BFloat16Storage", Dtype::bf16}, {"torch.LongStorage", Dtype::i64},        {"torch.IntStorage", Dtype::i32},
+      {"torch.ShortStorage", Dtype::i16},     {"torch.CharStorage", Dtype::i8},         {"torch.ByteStorage", Dtype::u8},
+      {"torch.BoolStorage", Dtype::boolean},  {"torch.ComplexFloatStorage", Dtype::c64}};
   for (const auto& [name, dtype] : rows)
     if (name == type) return dtype;
   return std::nullopt;
@@ -33,7 +34,8 @@ std::uint32_t crc(std::string_view bytes) {
 void take_imports(TorchFile& out, const PickleSurvey& survey) {
   for (const auto& i : survey.imports) {
     if (out.format == TorchFormat::torchscript && i.name.starts_with("__torch__")) continue;
-    if (std::none_of(out.imports.begin(), out.imports.end(), [&](const PickleImport& known) { return known.name == i.name; })) out.imports.push_back(i);
+    if (std::none_of(out.imports.begin(), out.imports.end(), [&](const PickleImport& known) { return known.name == i.name; }))
+      out.imports.push_back(i);
   }
 }
 
@@ -73,14 +75,16 @@ void take_tensors(TorchFile& out, const PickleSurvey& survey, const std::map<std
     if (!storage.dtype || s.elements < 0) continue;
     const std::uint64_t size = dtype_bits(*storage.dtype) / 8;
     if (static_cast<std::uint64_t>(s.elements) > UINT64_MAX / size || static_cast<std::uint64_t>(s.elements) * size != storage.bytes.size())
-      damage(out, fmt::format("storage {} has {} bytes, {} elements of {} are stated", s.key, storage.bytes.size(), s.elements, s.type), std::string(where));
+      damage(out, fmt::format("storage {} has {} bytes, {} elements of {} are stated", s.key, storage.bytes.size(), s.elements, s.type),
+             std::string(where));
   }
   for (auto t : survey.tensors) {
     if (t.storage >= survey.storages.size()) continue;
     const PickleStorage& s = survey.storages[t.storage];
     const auto found = by_key.find(s.key);
     if (found == by_key.end()) continue;
-    if (!inside(t, s.elements)) damage(out, fmt::format("tensor \"{}\" reaches beyond its storage {} of {} elements", t.name, s.key, s.elements), std::string(where));
+    if (!inside(t, s.elements))
+      damage(out, fmt::format("tensor \"{}\" reaches beyond its storage {} of {} elements", t.name, s.key, s.elements), std::string(where));
     t.storage = found->second;
     if (out.storages[found->second].tensor.empty()) out.storages[found->second].tensor = t.name;
     out.tensors.push_back(std::move(t));
@@ -90,7 +94,8 @@ void take_tensors(TorchFile& out, const PickleSurvey& survey, const std::map<std
 void read_zip(TorchFile& out, std::string_view bytes, std::string_view where, bool check_crc) {
   const auto members = elf::read_zip_directory(bytes);
   if (!members) {
-    damage(out, fmt::format("{} ({} bytes are there)", members.error().what, bytes.size()), std::string(where), "the file is incomplete: fetch or save it again", true);
+    damage(out, fmt::format("{} ({} bytes are there)", members.error().what, bytes.size()), std::string(where),
+           "the file is incomplete: fetch or save it again", true);
     return;
   }
   out.members = members->size();
@@ -105,13 +110,16 @@ void read_zip(TorchFile& out, std::string_view bytes, std::string_view where, bo
   for (const auto& m : *members) {
     const auto name = below_top(m.name);
     if (!name.starts_with("data/")) continue;
-    const auto content = m.method == 0 ? elf::open_zip_member(bytes, m) : Result<elf::ZipContent>(fail("is packed; PyTorch stores data as they are", std::string(m.name)));
+    const auto content = m.method == 0 ? elf::open_zip_member(bytes, m)
+                                       : Result<elf::ZipContent>(fail("is packed; PyTorch stores data as they are", std::string(m.name)));
     if (!content) {
       Error e = content.error();
       damage(out, fmt::format("member {}: {}", m.name, e.what), std::string(where), "fetch or save the file again");
       continue;
     }
-    if (check_crc && crc(content->bytes()) != m.crc32) damage(out, fmt::format("member {} has another checksum than the archive states: its bytes were changed", m.name), std::string(where), "fetch the file again");
+    if (check_crc && crc(content->bytes()) != m.crc32)
+      damage(out, fmt::format("member {} has another checksum than the archive states: its bytes were changed", m.name), std::string(where),
+             "fetch the file again");
     by_key.emplace(std::string(name.substr(5)), out.storages.size());
     out.storages.push_back({std::string(name.substr(5)), {}, std::nullopt, content->bytes(), {}});
   }
@@ -127,7 +135,9 @@ void read_zip(TorchFile& out, std::string_view bytes, std::string_view where, bo
       damage(out, fmt::format("member {}: {}", m.name, content.error().what), std::string(where), "fetch or save the file again");
       continue;
     }
-    if (crc(content->bytes()) != m.crc32) damage(out, fmt::format("member {} has another checksum than the archive states: its bytes were changed", m.name), std::string(where), "fetch the file again");
+    if (crc(content->bytes()) != m.crc32)
+      damage(out, fmt::format("member {} has another checksum than the archive states: its bytes were changed", m.name), std::string(where),
+             "fetch the file again");
     const auto survey = read_pickle(content->bytes(), m.name);
     if (!survey) {
       damage(out, survey.error());
@@ -137,7 +147,8 @@ void read_zip(TorchFile& out, std::string_view bytes, std::string_view where, bo
     take_imports(out, *survey);
     if (name == "data.pkl") take_tensors(out, *survey, by_key, where);
   }
-  if (!has_pickle && out.damage.empty()) damage(out, "a zip archive without data.pkl: no PyTorch file", std::string(where), "give the file that torch.save wrote");
+  if (!has_pickle && out.damage.empty())
+    damage(out, "a zip archive without data.pkl: no PyTorch file", std::string(where), "give the file that torch.save wrote");
 }
 
 /// Magic number, protocol version, system information, the object, the storage keys; then each storage's length and data.
@@ -152,8 +163,10 @@ void read_legacy(TorchFile& out, std::string_view bytes, std::string_view where)
     }
     at += survey->size;
     take_imports(out, *survey);
-    if (i == 3) object = std::move(*survey);
-    else if (i == 4) keys = std::move(*survey);
+    if (i == 3)
+      object = std::move(*survey);
+    else if (i == 4)
+      keys = std::move(*survey);
   }
   std::map<std::string, std::size_t, std::less<>> by_key;
   for (const auto& key : keys.string_list) {
@@ -177,17 +190,23 @@ void read_legacy(TorchFile& out, std::string_view bytes, std::string_view where)
 
 std::string_view torch_format_name(TorchFormat format) {
   switch (format) {
-    case TorchFormat::zip: return "PyTorch zip";
-    case TorchFormat::torchscript: return "TorchScript program";
-    case TorchFormat::legacy: return "PyTorch file of the old format (before 1.6)";
-    case TorchFormat::tar: return "PyTorch tar file (before 0.2)";
-    case TorchFormat::pickle: return "Python pickle";
+    case TorchFormat::zip:
+      return "PyTorch zip";
+    case TorchFormat::torchscript:
+      return "TorchScript program";
+    case TorchFormat::legacy:
+      return "PyTorch file of the old format (before 1.6)";
+    case TorchFormat::tar:
+      return "PyTorch tar file (before 0.2)";
+    case TorchFormat::pickle:
+      return "Python pickle";
   }
   return "?";
 }
 
 bool looks_like_torch(std::string_view bytes) {
-  return bytes.starts_with("PK\3\4"sv) || (bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) || (bytes.size() > 262 && bytes.substr(257, 5) == "ustar");
+  return bytes.starts_with("PK\3\4"sv) || (bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) ||
+         (bytes.size() > 262 && bytes.substr(257, 5) == "ustar");
 }
 
 TorchFile read_torch_file(std::string_view bytes, std::string_view where, bool check_crc) {
@@ -202,8 +221,10 @@ TorchFile read_torch_file(std::string_view bytes, std::string_view where, bool c
   } else {
     out.format = TorchFormat::pickle;
     const auto survey = read_pickle(bytes.substr(0, max_pickle_bytes), where);
-    if (!survey) damage(out, survey.error(), survey.error().what == "a pickle cut short");
-    else take_imports(out, *survey);
+    if (!survey)
+      damage(out, survey.error(), survey.error().what == "a pickle cut short");
+    else
+      take_imports(out, *survey);
   }
   return out;
 }

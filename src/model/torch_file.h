@@ -24,21 +24,21 @@ enum class TorchFormat {
 
 /// The data of one storage, or of what of it is in the file.
 struct TorchStorage {
-  std::string key;                ///< name of the member below data/
-  std::string type;               ///< "torch.FloatStorage"; empty: no pickle refers to it
-  std::optional<Dtype> dtype;     ///< nothing for types that safetensors does not have
-  std::string_view bytes;         ///< of the file that was read
-  std::string tensor;             ///< the first tensor that uses it; empty: not known
+  std::string key;             ///< name of the member below data/
+  std::string type;            ///< "torch.FloatStorage"; empty: no pickle refers to it
+  std::optional<Dtype> dtype;  ///< nothing for types that safetensors does not have
+  std::string_view bytes;      ///< of the file that was read
+  std::string tensor;          ///< the first tensor that uses it; empty: not known
 };
 
 struct TorchFile {
   TorchFormat format = TorchFormat::zip;
-  std::vector<PickleImport> imports;     ///< of all pickles; TorchScript's own classes (__torch__…) left out
-  std::vector<PickleTensor> tensors;     ///< `storage` is an index into `storages`
+  std::vector<PickleImport> imports;  ///< of all pickles; TorchScript's own classes (__torch__…) left out
+  std::vector<PickleTensor> tensors;  ///< `storage` is an index into `storages`
   std::vector<TorchStorage> storages;
-  std::vector<Error> damage;             ///< what is wrong with it: the first is the reason
-  bool truncated = false;                ///< the first of `damage` is that bytes are missing
-  std::uint64_t members = 0;             ///< of the zip
+  std::vector<Error> damage;  ///< what is wrong with it: the first is the reason
+  bool truncated = false;     ///< the first of `damage` is that bytes are missing
+  std::uint64_t members = 0;  ///< of the zip
 };
 
 /// Is it one of PyTorch's formats, by its first bytes?

@@ -122,7 +122,8 @@ TEST_F(ScanTest, ReadsAWheelInPlaceStoredOrDeflated) {
   for (const bool stored : {true, false}) {
     const auto wheel = write(stored ? "a.whl" : "b.whl", zip({{"torch/lib/libtorch_hip.so", library},
                                                               {"torch/lib/rocblas/library/TensileLibrary_lazy_gfx1100.dat", "index"},
-                                                              {"torch/__init__.py", "print()"}}, stored));
+                                                              {"torch/__init__.py", "print()"}},
+                                                             stored));
     const Scan found = scan({.inputs = {wheel}});
     EXPECT_TRUE(found.errors.empty());
     ASSERT_EQ(found.files.size(), 2U);
@@ -133,7 +134,8 @@ TEST_F(ScanTest, ReadsAWheelInPlaceStoredOrDeflated) {
 }
 
 TEST_F(ScanTest, ADamagedWheelIsAnErrorAtEveryTruncation) {
-  const std::string whole = zip({{"a.so", read_file(fixture_path("gfx1100.co"))}, {"rocblas/library/TensileLibrary_lazy_gfx1100.dat", "index"}}, false);
+  const std::string whole =
+      zip({{"a.so", read_file(fixture_path("gfx1100.co"))}, {"rocblas/library/TensileLibrary_lazy_gfx1100.dat", "index"}}, false);
   for (std::size_t size = 0; size < whole.size(); size += 7) {
     const Scan found = scan({.inputs = {write("cut.whl", whole.substr(0, size))}, .threads = 1});
     EXPECT_FALSE(found.errors.empty()) << size;
@@ -141,7 +143,7 @@ TEST_F(ScanTest, ADamagedWheelIsAnErrorAtEveryTruncation) {
   std::string lies = whole;
   const auto at = lies.rfind("PK\1\2");
   const std::uint32_t huge = 0xfffffff0;
-  std::memcpy(lies.data() + at + 42, &huge, 4);  // header offset of the last member
+  std::memcpy(lies.data() + at + 42, &huge, 4);                            // header offset of the last member
   std::memcpy(lies.data() + lies.rfind("PK\1\2", at - 1) + 24, &huge, 4);  // size of the first
   EXPECT_FALSE(scan({.inputs = {write("lies.whl", lies)}}).errors.empty());
 }

@@ -36,7 +36,13 @@ TEST(Pickle, TheOldInstructionThatImportsAndCallsIsSeen) {
 
 TEST(Pickle, ListsATensorOfAStateDict) {
   // {"w": _rebuild_tensor_v2(storage('0', 6 floats), 0, (2, 3), (3, 1), ...)} as torch.save writes it.
-  const std::string bytes = "\x80\x02}q\x00X\x01\x00\x00\x00wq\x01" "ctorch._utils\n_rebuild_tensor_v2\nq\x02((X\x07\x00\x00\x00storageq\x03" "ctorch\nFloatStorage\nq\x04X\x01\x00\x00\x00" "0q\x05X\x03\x00\x00\x00" "cpuq\x06K\x06tq\x07QK\x00K\x02K\x03\x86q\x08K\x03K\x01\x86q\x09\x89" "ccollections\nOrderedDict\nq\x0a)Rq\x0btq\x0cRq\x0ds."s;
+  const std::string bytes =
+      "\x80\x02}q\x00X\x01\x00\x00\x00wq\x01"
+      "ctorch._utils\n_rebuild_tensor_v2\nq\x02((X\x07\x00\x00\x00storageq\x03"
+      "ctorch\nFloatStorage\nq\x04X\x01\x00\x00\x00"
+      "0q\x05X\x03\x00\x00\x00"
+      "cpuq\x06K\x06tq\x07QK\x00K\x02K\x03\x86q\x08K\x03K\x01\x86q\x09\x89"
+      "ccollections\nOrderedDict\nq\x0a)Rq\x0btq\x0cRq\x0ds."s;
   const auto survey = read_pickle(bytes, "p");
   ASSERT_TRUE(survey) << survey.error().to_string();
   ASSERT_EQ(survey->tensors.size(), 1U);

@@ -22,7 +22,9 @@ Violation violation(const std::string& bytes) {
   return parsed ? Violation{} : parsed.error();
 }
 
-const std::string two = file(R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}} )", 8);
+const std::string two = file(
+    R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]},"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}} )",
+    8);
 
 TEST(Safetensors, GivesTensorsInTheOrderOfTheirDataWithTheirBytes) {
   const auto parsed = parse_safetensors(two);
@@ -45,7 +47,8 @@ TEST(Safetensors, EveryTruncationIsCalledTruncatedNeverABadHeader) {
 }
 
 TEST(Safetensors, EmptyTensorsMayShareAPlaceAndAHeaderMayHoldNone) {
-  EXPECT_TRUE(parse_safetensors(file(R"({"a":{"dtype":"F32","shape":[0,9],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0)));
+  EXPECT_TRUE(
+      parse_safetensors(file(R"({"a":{"dtype":"F32","shape":[0,9],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0)));
   EXPECT_TRUE(parse_safetensors(file("{}", 0)));
   EXPECT_TRUE(parse_safetensors(file(" { } \n", 0)));
 }
@@ -64,23 +67,30 @@ TEST_P(EveryRule, IsCheckedAndNamed) {
   EXPECT_EQ(v.tensor, "a");
 }
 INSTANTIATE_TEST_SUITE_P(Safetensors, EveryRule,
-                         testing::Values(Rule{R"({"dtype":"F33","shape":[1],"data_offsets":[0,4]})", 4, "unknown dtype \"F33\""}, Rule{R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})", 4, "negative"},
-                                         Rule{R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})", 4, "no whole number"}, Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[0,5]})", 5, "needs 4 bytes, data_offsets give 5"},
-                                         Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", 4, "before they begin"}, Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[1,5]})", 5, "hole of 1 bytes"},
-                                         Rule{R"({"dtype":"F32","shape":[1]})", 4, "data_offsets is missing"}, Rule{R"({"shape":[1],"data_offsets":[0,4]})", 4, "dtype is missing"},
+                         testing::Values(Rule{R"({"dtype":"F33","shape":[1],"data_offsets":[0,4]})", 4, "unknown dtype \"F33\""},
+                                         Rule{R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})", 4, "negative"},
+                                         Rule{R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})", 4, "no whole number"},
+                                         Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[0,5]})", 5, "needs 4 bytes, data_offsets give 5"},
+                                         Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", 4, "before they begin"},
+                                         Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[1,5]})", 5, "hole of 1 bytes"},
+                                         Rule{R"({"dtype":"F32","shape":[1]})", 4, "data_offsets is missing"},
+                                         Rule{R"({"shape":[1],"data_offsets":[0,4]})", 4, "dtype is missing"},
                                          Rule{R"({"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]})", 4, "shape stands twice"},
-                                         Rule{R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})", 4, "overflows"}, Rule{R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1, "whole bytes"},
+                                         Rule{R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})", 4, "overflows"},
+                                         Rule{R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1, "whole bytes"},
                                          Rule{R"({"dtype":"F32","shape":[1],"data_offsets":[0,4,4]})", 4, "two numbers"}));
 
 TEST(Safetensors, OverlapRepeatedNamesAndTrailingBytesAreNamed) {
-  const auto overlap = violation(file(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6));
+  const auto overlap =
+      violation(file(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6));
   EXPECT_EQ(overlap.what, "its data overlap those of \"a\" by 2 bytes");
   EXPECT_EQ(overlap.tensor, "b");
   const auto trailing = violation(two + "xyz");
   EXPECT_EQ(trailing.what, "3 bytes follow the last tensor");
   EXPECT_EQ(trailing.position, two.size());
   // The reference reader takes the second and accepts; so do we, and say it.
-  const auto repeated = parse_safetensors(file(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}})", 4));
+  const auto repeated =
+      parse_safetensors(file(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]}})", 4));
   ASSERT_TRUE(repeated);
   EXPECT_EQ(repeated->repeated, std::vector<std::string>{"a"});
   EXPECT_EQ(repeated->tensors.front().shape_text(), "[2, 2]");
@@ -105,7 +115,9 @@ TEST(Safetensors, TheHeaderLimitIsAtItsEdge) {
 }
 
 TEST(Safetensors, DeepNestingIsRefusedNotFollowed) {
-  const auto nested = [](int depth) { return file(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":)" + std::string(depth, '[') + std::string(depth, ']') + "}}", 0); };
+  const auto nested = [](int depth) {
+    return file(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":)" + std::string(depth, '[') + std::string(depth, ']') + "}}", 0);
+  };
   EXPECT_TRUE(parse_safetensors(nested(125)));
   EXPECT_FALSE(parse_safetensors(nested(126)));
   EXPECT_FALSE(parse_safetensors(nested(1'000'000)));

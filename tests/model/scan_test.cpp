@@ -11,7 +11,9 @@ namespace ff::model {
 namespace {
 
 template <class T>
-std::string_view bytes(const std::vector<T>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}; }
+std::string_view bytes(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
 
 TEST(FiniteScan, CountsAndPlacesNonfiniteValuesOfF32) {
   std::vector<float> v(100'000, 0.5F);
