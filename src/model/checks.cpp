@@ -40,7 +40,8 @@ CheckResult collect(const CheckContext& context, std::string_view id, Good good)
     if (first == nullptr || (f.fails && !first->fails)) first = &f;
   }
   if (first == nullptr) return good(s, context.inputs);
-  CheckResult result = first->fails ? CheckResult::fail(first->cause, first->summary, first->measured) : CheckResult::warn(first->cause, first->summary, first->measured);
+  CheckResult result = first->fails ? CheckResult::fail(first->cause, first->summary, first->measured)
+                                    : CheckResult::warn(first->cause, first->summary, first->measured);
   if (count > 1) result.summary += fmt::format(" (and {} more)", count - 1);
   for (const auto& f : s.findings) {
     if (f.check != id || result.evidence.size() >= 30) continue;
@@ -60,11 +61,12 @@ CheckResult present(const CheckContext& context) {
     return result;
   }
   const Survey& s = **all->survey;
-  const std::string kind = !s.is_directory ? std::string("model file")
-                           : s.is_lerobot  ? fmt::format("LeRobot policy \"{}\"", s.config["type"].as_text())
+  const std::string kind = !s.is_directory                    ? std::string("model file")
+                           : s.is_lerobot                     ? fmt::format("LeRobot policy \"{}\"", s.config["type"].as_text())
                            : s.config["model_type"].is_text() ? fmt::format("model \"{}\"", s.config["model_type"].as_text())
                                                               : std::string("model directory");
-  return CheckResult::pass(fmt::format("{}: {} file{}, {} tensor{}, {}", kind, s.files.size(), plural(s.files.size()), s.tensors, plural(s.tensors), human_bytes(s.value_bytes)),
+  return CheckResult::pass(fmt::format("{}: {} file{}, {} tensor{}, {}", kind, s.files.size(), plural(s.files.size()), s.tensors, plural(s.tensors),
+                                       human_bytes(s.value_bytes)),
                            Value::object({{"root", s.root}, {"files", s.files.size()}, {"tensors", s.tensors}, {"value_bytes", s.value_bytes}}));
 }
 
@@ -78,7 +80,9 @@ CheckResult finite(const Survey& s, const CheckInputs&) {
   for (const auto& f : s.files)
     for (std::size_t i = 0; i < f.values.size(); ++i) {
       const auto& v = f.values[i];
-      const std::string name = f.safetensors ? f.safetensors->tensors[i].name : f.torch->storages[i].tensor.empty() ? "storage " + f.torch->storages[i].key : f.torch->storages[i].tensor;
+      const std::string name = f.safetensors                         ? f.safetensors->tensors[i].name
+                               : f.torch->storages[i].tensor.empty() ? "storage " + f.torch->storages[i].key
+                                                                     : f.torch->storages[i].tensor;
       if (!v.any_finite) continue;
       values += v.elements;
       if (f.role != Role::weights) continue;
@@ -101,8 +105,14 @@ CheckResult finite(const Survey& s, const CheckInputs&) {
   if (!largest_name.empty()) summary += fmt::format("; largest magnitude {:.4g} in \"{}\"", largest, largest_name);
   if (over > 0) summary += fmt::format("; {} values become infinite in FP16", over);
   if (zero_count > 0) summary += fmt::format("; {} tensor{} all zero", zero_count, zero_count == 1 ? " is" : "s are");
-  return CheckResult::pass(std::move(summary), Value::object({{"values", values}, {"absmax", largest}, {"absmax_tensor", largest_name}, {"over_f16", over}, {"over_f16_tensors", std::move(overs)},
-                                                              {"all_zero", zero_count}, {"all_zero_tensors", std::move(zeros)}, {"all_equal", equal_count}}));
+  return CheckResult::pass(std::move(summary), Value::object({{"values", values},
+                                                              {"absmax", largest},
+                                                              {"absmax_tensor", largest_name},
+                                                              {"over_f16", over},
+                                                              {"over_f16_tensors", std::move(overs)},
+                                                              {"all_zero", zero_count},
+                                                              {"all_zero_tensors", std::move(zeros)},
+                                                              {"all_equal", equal_count}}));
 }
 
 CheckResult pickles(const Survey& s, const CheckInputs&) {
@@ -112,7 +122,8 @@ CheckResult pickles(const Survey& s, const CheckInputs&) {
   std::string formats;
   for (const auto& f : s.files)
     if (f.torch && f.torch->format != TorchFormat::zip) formats = fmt::format("; {} is a {}", f.name, torch_format_name(f.torch->format));
-  return CheckResult::pass(fmt::format("{} PyTorch file{} rebuild{} tensors and nothing else{}", files, plural(files), files == 1 ? "s" : "", formats));
+  return CheckResult::pass(
+      fmt::format("{} PyTorch file{} rebuild{} tensors and nothing else{}", files, plural(files), files == 1 ? "s" : "", formats));
 }
 
 Check make(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, Good good) {
@@ -123,38 +134,78 @@ Check make(std::string_view id, std::string_view question, std::string_view how,
     needs.emplace_back("model.header");
     needs.emplace_back("model.config");
   }
-  return {id, Rung::model, question, how, std::move(causes), std::move(needs), [id, good](const CheckContext& context) { return collect(context, id, good); }};
+  return {id,
+          Rung::model,
+          question,
+          how,
+          std::move(causes),
+          std::move(needs),
+          [id, good](const CheckContext& context) { return collect(context, id, good); }};
 }
 
 std::vector<Check> table() {
   return {
-      {"model.present", Rung::model, "Is there a model?",
-       "Opens a model file, a Hugging Face or LeRobot directory, a checkpoint (its pretrained_model/) or a run (its newest checkpoint).", {"model.config-missing"}, {}, &present},
-      make("model.files-whole", "Is each file what its name says, and complete?", "Compares each file's size with what its header or zip directory calls for: truncated and empty files, Git LFS pointers, error pages, changed bytes in PyTorch zips.",
-           {"model.truncated", "model.lfs-pointer", "model.header-invalid"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(s.files.size() == 1 ? std::string("the file is complete") : fmt::format("{} files are complete", s.files.size())); }),
-      make("model.header", "Do the headers describe valid files?", "Every rule of the safetensors format: header length, JSON, types, shapes, sizes, offsets without overlap or hole; of PyTorch files the zip members, checksums and storages. Says at which byte the first violation stands.",
-           {"model.header-invalid", "model.dtype-unsupported"}, [](const Survey& s, const CheckInputs&) { return CheckResult::pass(fmt::format("{} tensor{} where the headers say", s.tensors, s.tensors == 1 ? " lies" : "s lie")); }),
-      make("model.shards", "Do the shards and their index agree?", "Every shard that the index names is there, each tensor is in its shard and in no other, and the sizes add up. Skipped for a model in one file.",
+      {"model.present",
+       Rung::model,
+       "Is there a model?",
+       "Opens a model file, a Hugging Face or LeRobot directory, a checkpoint (its pretrained_model/) or a run (its newest checkpoint).",
+       {"model.config-missing"},
+       {},
+       &present},
+      make("model.files-whole", "Is each file what its name says, and complete?",
+           "Compares each file's size with what its header or zip directory calls for: truncated and empty files, Git LFS pointers, error pages, "
+           "changed bytes in PyTorch zips.",
+           {"model.truncated", "model.lfs-pointer", "model.header-invalid"},
+           [](const Survey& s, const CheckInputs&) {
+             return CheckResult::pass(s.files.size() == 1 ? std::string("the file is complete")
+                                                          : fmt::format("{} files are complete", s.files.size()));
+           }),
+      make("model.header", "Do the headers describe valid files?",
+           "Every rule of the safetensors format: header length, JSON, types, shapes, sizes, offsets without overlap or hole; of PyTorch files the "
+           "zip members, checksums and storages. Says at which byte the first violation stands.",
+           {"model.header-invalid", "model.dtype-unsupported"},
+           [](const Survey& s, const CheckInputs&) {
+             return CheckResult::pass(fmt::format("{} tensor{} where the headers say", s.tensors, s.tensors == 1 ? " lies" : "s lie"));
+           }),
+      make("model.shards", "Do the shards and their index agree?",
+           "Every shard that the index names is there, each tensor is in its shard and in no other, and the sizes add up. Skipped for a model in one "
+           "file.",
            {"model.truncated", "model.key-mismatch", "model.config-missing", "model.header-invalid"},
            [](const Survey& s, const CheckInputs&) {
-             return s.has("model.safetensors.index.json") || s.has("pytorch_model.bin.index.json") ? CheckResult::pass("every tensor is in the shard that the index gives it") : CheckResult::skip("the model is not sharded");
+             return s.has("model.safetensors.index.json") || s.has("pytorch_model.bin.index.json")
+                        ? CheckResult::pass("every tensor is in the shard that the index gives it")
+                        : CheckResult::skip("the model is not sharded");
            }),
-      make("model.finite", "Are all weights finite?", "Looks at every floating-point value of every tensor, also of the optimiser's: NaN and Inf with count and first position. Masks of minus infinity are no fault; normalisation statistics are judged by model.normalization.",
+      make("model.finite", "Are all weights finite?",
+           "Looks at every floating-point value of every tensor, also of the optimiser's: NaN and Inf with count and first position. Masks of minus "
+           "infinity are no fault; normalisation statistics are judged by model.normalization.",
            {"model.nonfinite"}, &finite),
-      make("model.pickle-safe", "Can the PyTorch files be loaded without running code?", "Follows the pickle instructions as data, never executed, and compares every class and function that they name with the list that torch.load(weights_only=True) takes.",
+      make("model.pickle-safe", "Can the PyTorch files be loaded without running code?",
+           "Follows the pickle instructions as data, never executed, and compares every class and function that they name with the list that "
+           "torch.load(weights_only=True) takes.",
            {"model.unsafe-pickle"}, &pickles),
-      make("model.config", "Is the configuration there?", "A directory needs config.json (or adapter_config.json, model_index.json) and weights beside it.", {"model.config-missing"},
-           [](const Survey& s, const CheckInputs&) { return s.is_directory ? CheckResult::pass("configuration and weights are there") : CheckResult::skip("a single file has no configuration"); }),
+      make("model.config", "Is the configuration there?",
+           "A directory needs config.json (or adapter_config.json, model_index.json) and weights beside it.", {"model.config-missing"},
+           [](const Survey& s, const CheckInputs&) {
+             return s.is_directory ? CheckResult::pass("configuration and weights are there")
+                                   : CheckResult::skip("a single file has no configuration");
+           }),
       make("model.normalization", "Are the normalisation statistics there?",
-           "For LeRobot policies: each feature whose mode is not IDENTITY has its statistics, in the processor files (from 0.4) or in the weights (before); finite, of the right width, and, with --dataset, those of the dataset.",
+           "For LeRobot policies: each feature whose mode is not IDENTITY has its statistics, in the processor files (from 0.4) or in the weights "
+           "(before); finite, of the right width, and, with --dataset, those of the dataset.",
            {"model.normalization-missing", "model.shape-mismatch"},
-           [](const Survey& s, const CheckInputs&) { return s.is_lerobot ? CheckResult::pass("every normalised feature has its statistics") : CheckResult::skip("no LeRobot policy"); }),
-      make("model.features", "Do the policy's features fit its weights and the dataset?", "Compares config.json's input and output features with the weights' action head (ACT) and, with --dataset, with the dataset's meta/info.json: names, cameras, widths.",
+           [](const Survey& s, const CheckInputs&) {
+             return s.is_lerobot ? CheckResult::pass("every normalised feature has its statistics") : CheckResult::skip("no LeRobot policy");
+           }),
+      make("model.features", "Do the policy's features fit its weights and the dataset?",
+           "Compares config.json's input and output features with the weights' action head (ACT) and, with --dataset, with the dataset's "
+           "meta/info.json: names, cameras, widths.",
            {"model.shape-mismatch", "model.key-mismatch"},
            [](const Survey& s, const CheckInputs& inputs) {
              if (!s.is_lerobot) return CheckResult::skip("no LeRobot policy");
              if (inputs.dataset.empty() && s.config["type"].as_text() != "act") return CheckResult::skip("no --dataset to compare with");
-             return CheckResult::pass(inputs.dataset.empty() ? "the weights have the configuration's action dimensions and chunk length" : "policy and dataset have the same features");
+             return CheckResult::pass(inputs.dataset.empty() ? "the weights have the configuration's action dimensions and chunk length"
+                                                             : "policy and dataset have the same features");
            }),
   };
 }

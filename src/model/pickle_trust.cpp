@@ -127,7 +127,8 @@ constexpr std::array dangerous_modules = std::to_array<std::string_view>({
 constexpr std::array harmless_builtins =
     std::to_array<std::string_view>({"object", "print", "len", "abs", "max", "min", "sum", "sorted", "Exception"});
 
-constexpr std::array plain = std::to_array<std::string_view>({"pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.WindowsPath", "types.SimpleNamespace", "io.BytesIO", "_io.BytesIO", "builtins.getattr"});
+constexpr std::array plain = std::to_array<std::string_view>(
+    {"pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.WindowsPath", "types.SimpleNamespace", "io.BytesIO", "_io.BytesIO", "builtins.getattr"});
 
 template <std::size_t n>
 bool has(const std::array<std::string_view, n>& list, std::string_view word) {
