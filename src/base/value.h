@@ -79,7 +79,8 @@ class Value {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Object> data_;
 };
 
-/// Reads one JSON document. Depth is limited to 256, duplicate keys keep the last; `where` names the input in errors.
+/// Reads one JSON document. Depth is limited to 256; of duplicate keys all members are kept and [] finds the first;
+/// `where` names the input in errors.
 /// Numbers beyond int64 become text (unsigned) or reals.
 Result<Value> parse_json(std::string_view text, std::string_view where = "JSON");
 /// Writes JSON; invalid UTF-8 is replaced by U+FFFD; NaN and infinities become null. indent < 0: one line.
