@@ -243,14 +243,32 @@ class Judge {
     }
   }
 
+  /// Lines that a diagnosis already rests on, also when two signals recognise the same line, and the continuation lines of
+  /// their groups: none of them is unexplained.
+  std::set<std::pair<std::size_t, std::uint64_t>> explained_lines(const std::set<std::string>& used) const {
+    std::set<std::pair<std::size_t, std::uint64_t>> lines;
+    for (const auto& [id, sighting] : evidence_.signals) {
+      if (used.count(id) == 0) continue;
+      std::uint64_t reach = 0;
+      for (const auto& follow : sighting.signal->follow)
+        reach = std::max(reach, static_cast<std::uint64_t>(std::max(0, static_cast<int>(follow.within))));
+      for (const Occurrence& o : sighting.occurrences)
+        for (std::uint64_t n = 0; n <= reach; ++n) lines.emplace(static_cast<std::size_t>(o.source), o.line + n);
+    }
+    return lines;
+  }
+
   void unexplained(Judgement& out, const std::set<std::string>& used) const {
+    const auto explained = explained_lines(used);
     for (const auto& [id, sighting] : evidence_.signals) {
       if (sighting.signal->severity != Severity::error || used.count(id) != 0 || sighting.occurrences.empty()) continue;
       const Occurrence& o = sighting.occurrences.front();
+      if (explained.count({static_cast<std::size_t>(o.source), o.line}) != 0) continue;
       out.unexplained.push_back(Unexplained{evidence_.sources[o.source], o.line, o.text, sighting.count, search_query(o.text, knowledge_)});
     }
     for (const AlarmLine& a : evidence_.alarms)
-      out.unexplained.push_back(Unexplained{evidence_.sources[a.source], a.line, a.text, a.count, search_query(a.text, knowledge_)});
+      if (explained.count({static_cast<std::size_t>(a.source), a.line}) == 0)
+        out.unexplained.push_back(Unexplained{evidence_.sources[a.source], a.line, a.text, a.count, search_query(a.text, knowledge_)});
   }
 
   const Evidence& evidence_;
