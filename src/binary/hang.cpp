@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <thread>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace ff::binary {
@@ -23,9 +22,11 @@ namespace fs = std::filesystem;
 constexpr std::size_t thread_limit = 4096;
 constexpr double busy_share = 0.5;  ///< of one CPU: below it a thread is not spinning
 
+/// Empty, with errno set, where the file refuses. Not a stream: procfs may open a file and refuse its first byte (EPERM),
+/// and libstdc++'s buffer iterators then throw.
 std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const auto content = read_file(path);
+  return content ? *content : std::string{};
 }
 
 struct Sample {

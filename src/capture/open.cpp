@@ -72,7 +72,9 @@ Result<void> take_path(const std::string& path, const Limits& limits, bool only,
     if (!members) return std::unexpected(members.error());
     return take_members(std::move(*members), path, !only, gathered);
   }
-  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) return usage_error("is neither a file nor a directory", path);
+  // A named pipe that nobody writes to would block for ever; a shell's <(command) is one under /dev or /proc that is written to.
+  const bool handed_pipe = S_ISFIFO(status.st_mode) && (path.starts_with("/dev/") || path.starts_with("/proc/"));
+  if (!S_ISREG(status.st_mode) && !handed_pipe) return usage_error("is neither a file nor a directory", path);
   auto bytes = read_file(path, limits.file_bytes);
   if (!bytes) return std::unexpected(bytes.error());
   if (looks_like_archive(*bytes)) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -38,6 +39,15 @@ Result<void> validate(const CheckOptions& o) {
     return usage_error("\"" + o.inputs.device + "\" is no device", "--device", "cpu or gpu");
   if (!o.inputs.workload.empty() && o.inputs.workload != "reference" && o.inputs.workload != "lerobot" && o.inputs.workload != "command")
     return usage_error("\"" + o.inputs.workload + "\" is no workload", "--workload", "reference, lerobot or command");
+  const auto exists = [](const std::string& path, const char* option) -> Result<void> {
+    std::error_code error;
+    if (path.empty() || std::filesystem::exists(path, error)) return {};
+    return usage_error("does not exist", path, option);
+  };
+  if (auto valid = exists(o.inputs.work_root, "--work-root takes the project's directory"); !valid) return valid;
+  if (auto valid = exists(o.inputs.python, "--python takes the path of an interpreter or of an environment"); !valid) return valid;
+  for (const auto& config : o.configs)
+    if (auto valid = exists(config, "--config takes a file"); !valid) return valid;
   return {};
 }
 
@@ -76,7 +86,7 @@ void add_check(CLI::App& app, int& exit_code) {
   app.add_option("--policy", o->inputs.policy, "Weights or a checkpoint directory: climbs rung 4");
   app.add_option("--python", o->inputs.python, "The interpreter or environment to look at (default: the active one)");
   app.add_option("--workload", o->inputs.workload, "reference, lerobot or command: climbs rungs 5 to 8");
-  app.add_option("--device", o->inputs.device, "cpu: rung 1 is skipped and the rest runs on the CPU");
+  app.add_option("--device", o->inputs.device, "cpu: rung 1 is skipped and the rest runs on the CPU; gpu: the default");
   app.add_option("--work-root", o->inputs.work_root, "The project's directory: its commit and lock files are recorded");
   app.add_option("--config", o->configs, "A configuration file that belongs to the work: copied into the restore point");
   app.add_option("--rung", o->rung, "Only this rung");

@@ -66,6 +66,9 @@ int check_again(CheckOptions options) {
   if (fault.empty()) return report_error(Error{"found no fault, so there is nothing to try again", *earlier, "firstfault check climbs anew", 2});
   const auto record = run::read_run(*earlier);
   if (!record) return report_error(record.error());
+  // The earlier run judged a recorded machine: this one would prove nothing about it.
+  if (options.from.empty() && !record->manifest["inputs"]["from"].items().empty())
+    return report_error(Error{"judged a capture, not this machine", *earlier, "give a newer capture of that machine with --from", 2});
   inputs_from_value(record->manifest["inputs"], options);
   options.parent = *earlier;
 

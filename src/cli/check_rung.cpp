@@ -13,6 +13,8 @@
 namespace ff::cli {
 
 int check_rung(const CheckRungOptions& options) {
+  // An empty path is an unset variable in the caller's script; a rung without input would be skipped and exit 0.
+  if (options.path.empty()) return report_error(Error{"is empty", "path", "name the directory or file to check", 2});
   const capture::Capture capture;
   const facts::Machine machine;
   std::map<std::string, std::shared_ptr<void>> scratch;

@@ -89,7 +89,10 @@ Value inputs_value(const CheckOptions& o) {
                         {"workload", o.inputs.workload},
                         {"device", o.inputs.device},
                         {"work_root", o.inputs.work_root},
-                        {"configs", Value::list_of(o.configs)}});
+                        {"configs", Value::list_of(o.configs)},
+                        {"rung", o.rung},
+                        {"only", Value::list_of(o.only)},
+                        {"kb", Value::list_of(o.kb)}});
 }
 
 void inputs_from_value(const Value& value, CheckOptions& o) {
@@ -102,6 +105,11 @@ void inputs_from_value(const Value& value, CheckOptions& o) {
   keep(o.inputs.workload, "workload");
   keep(o.inputs.device, "device");
   keep(o.inputs.work_root, "work_root");
+  keep(o.rung, "rung");
+  if (o.only.empty())
+    for (const auto& check : value["only"].items()) o.only.emplace_back(check.as_text());
+  if (o.kb.empty())
+    for (const auto& directory : value["kb"].items()) o.kb.emplace_back(directory.as_text());
   if (o.configs.empty())
     for (const auto& config : value["configs"].items()) o.configs.emplace_back(config.as_text());
 }
@@ -140,6 +148,13 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   climb.keep_going = options.keep_going;
   climb.up_to_check = up_to_check;
   session.climb = ladder::climb(context, climb, recorder(run, progress));
+
+  bool judged = false;
+  for (const auto& rung : session.climb.rungs)
+    for (const auto& check : rung.checks) judged = judged || check.status != Status::skip;
+  if (!judged && !options.from.empty())
+    session.notes.emplace_back(
+        "nothing that was handed over says anything about a machine, so nothing could be judged; firstfault explain reads logs and tracebacks");
 
   progress.show("… reading the logs");
   if (const auto explanation = diagnosis::explain_capture(session.capture, **knowledge)) {

@@ -64,7 +64,7 @@ void add_explain(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<Options>();
   app.add_option("input", o->inputs, "files, directories, captures; '-' is standard input");
   app.add_flag("--here", o->here, "look at this machine as well: takes a fresh capture");
-  app.add_option("--kb", o->kb, "directory of your own signals and causes (docs/knowledge.md); may be given several times");
+  app.add_option("--kb", o->kb, "directory of your own signals and causes (docs/knowledge.md); may be given several times")->allow_extra_args(false);
   app.add_flag("--json", o->json, "print one JSON document (firstfault/diagnosis/1)");
   app.add_flag("--markdown", o->markdown, "print Markdown, for an issue or a ticket");
   app.add_flag("--why", o->why, "show the rules that held, with their evidence");

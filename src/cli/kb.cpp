@@ -177,7 +177,8 @@ int check(const Options& o) {
     print_document(Value::object({{"schema", "firstfault/knowledge-check/1"}, {"problems", list}}));
   } else {
     for (const Error& e : problems) std::cout << e.to_string() << "\n";
-    std::cout << (problems.empty() ? "No problem: structure, references and examples hold.\n" : fmt::format("{} problems.\n", problems.size()));
+    std::cout << (problems.empty() ? "No problem: structure, references and examples hold.\n"
+                                   : fmt::format("{} problem{}.\n", problems.size(), problems.size() == 1 ? "" : "s"));
   }
   return problems.empty() ? 0 : 1;
 }

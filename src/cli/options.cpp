@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -8,7 +9,15 @@
 
 namespace ff::cli {
 
+void print_error_document(const Error& error) {
+  const auto words = redacted_command_line();
+  if (std::find(words.begin(), words.end(), "--json") == words.end()) return;
+  print_document(Value::object(
+      {{"schema", "firstfault/error/1"}, {"what", error.what}, {"where", error.where}, {"remedy", error.remedy}, {"exit_code", error.exit_code}}));
+}
+
 int report_error(const Error& error) {
+  print_error_document(error);
   const auto style = report::Style::for_stderr();
   std::cerr << style.red("firstfault: ");
   if (!error.where.empty()) std::cerr << report::printable(error.where, 1000) << ": ";

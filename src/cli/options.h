@@ -9,7 +9,10 @@
 
 namespace ff::cli {
 
-/// Prints an error on stderr ("firstfault: where: what", then the remedy) and returns its exit code.
+/// Who asked for JSON (--json) gets exactly one document on stdout, also when the work could not be done:
+/// {"schema":"firstfault/error/1","what","where","remedy","exit_code"}. Nothing without --json.
+void print_error_document(const Error& error);
+/// Prints that document where asked for, and the error on stderr ("firstfault: where: what", then the remedy) and returns its exit code.
 int report_error(const Error& error);
 /// Prints exactly one JSON document on stdout.
 void print_document(const Value& document);

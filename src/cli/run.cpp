@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/options.h"
 
 namespace ff::cli {
 
@@ -17,9 +18,17 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    const int code = app.exit(e);
+    if (code == 0) return 0;
+    print_error_document({e.what(), "command line", "firstfault --help, firstfault COMMAND --help", 2});
+    return 2;
   } catch (const std::exception& e) {
     std::cerr << "firstfault: " << e.what() << "\n";
+    return 3;
+  }
+  std::cout.flush();
+  if (!std::cout) {
+    std::cerr << "firstfault: the output could not be written\n";
     return 3;
   }
   return exit_code;

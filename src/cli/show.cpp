@@ -22,12 +22,15 @@ struct ShowOptions {
 
 /// What can be said of a run that was killed before its report: the events that reached the disk.
 void show_events(const run::RunRecord& record, const report::Style& style) {
-  std::cout << style.yellow("This run did not finish") << "; what it recorded until then:\n";
+  std::cout << style.yellow("This run has no report") << "; what it recorded:\n";
   for (const auto& event : record.events) {
     const auto kind = event["event"].as_text();
     if (kind != "check") continue;
     std::cout << fmt::format("  {:<5} {:<28} {}\n", event["status"].as_text(), event["id"].as_text(), report::printable(event["summary"].as_text()));
   }
+  for (const auto& event : record.events)
+    if (event["event"].as_text() == "end" && !event["error"].is_null())
+      std::cout << "  it ended with: " << report::printable(event["error"].as_text(), 1000) << "\n";
   std::cout << style.dim("run ") << record.path << "\n";
 }
 

@@ -49,6 +49,10 @@ std::optional<std::string> metadata_file(Dataset& d, const std::string& name, bo
     if (required) add(d, "dataset.layout", true, "data.layout", name + " is missing", name);
     return std::nullopt;
   }
+  if (!fs::is_regular_file(path, error)) {  // a pipe would block for ever
+    add(d, "dataset.layout", true, "data.layout", name + " is no regular file", name);
+    return std::nullopt;
+  }
   if (const auto wrong = look_at(path)) {
     add(d, "dataset.files-whole", true, std::string(impostor_cause(wrong->kind)), name + " is " + wrong->what, name);
     return std::nullopt;
@@ -268,7 +272,7 @@ std::vector<std::string> files_below(const Dataset& d, const std::string& direct
   const fs::path base = fs::path(d.root) / directory;
   for (fs::recursive_directory_iterator it(base, fs::directory_options::skip_permission_denied, error), end;
        !error && it != end && out.size() < max_files; it.increment(error))
-    if (it->path().string().ends_with(ending)) out.push_back(fs::path(it->path()).lexically_relative(d.root).string());
+    if (it->path().string().ends_with(ending) && it->is_regular_file(error)) out.push_back(fs::path(it->path()).lexically_relative(d.root).string());
   std::ranges::sort(out);
   return out;
 }
@@ -308,6 +312,7 @@ Result<Dataset> open_dataset(const std::string& path, const Parquet& parquet) {
     return fail("holds no meta/info.json, so it is no LeRobot dataset of format v2.0, v2.1 or v3.0", path,
                 "give the directory that holds meta/, data/ and videos/");
   }
+  if (!fs::is_regular_file(info_path, error)) return fail("is no regular file", info_path.string());
   if (const auto wrong = look_at(info_path))
     return fail("is " + wrong->what, info_path.string(),
                 wrong->kind == Impostor::Kind::lfs_pointer ? "git lfs pull, or download the dataset again" : "");

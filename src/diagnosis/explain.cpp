@@ -148,16 +148,19 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
   for (const std::string& file : files) {
     const std::string name = file == "-" ? "standard input" : file;
     bool begun = false;
+    bool fed = false;
     Held held;
     auto read = read_input(file, LineSink{[&](std::string_view sample) {
                                             scanner->begin(name, kinds_of(name, sample));
                                             begun = true;
                                           },
                                           [&](std::string_view block) {
+                                            fed = fed || !block.empty();
                                             scanner->feed(block);
                                             held.add(block);
                                           }});
-    if (!read && !begun) return std::unexpected(read.error());
+    // Among other files one that breaks is a note; when it is all there is, silence would read as health.
+    if (!read && (!begun || (!fed && files.size() == 1))) return std::unexpected(read.error());
     if (!read) scanner->note(read.error().to_string());
     scan_unwrapped(*scanner, held.text());
     held.extract(name, facts);

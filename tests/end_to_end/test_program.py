@@ -1,7 +1,7 @@
 """The program is one file that runs on other x86-64 Linux systems with glibc 2.35 or newer."""
-import re, subprocess, unittest
+import os, re, subprocess, tempfile, unittest
 
-from harness import BINARY, run
+from harness import BINARY, document, run
 
 ALLOWED = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 
@@ -27,6 +27,24 @@ class Binary(unittest.TestCase):
             self.assertIn(command, process.stdout)
         self.assertEqual(run("--version").stdout.split()[0], "firstfault")
         self.assertEqual(run().returncode, 2)
+
+    def test_with_json_an_error_is_one_document_too(self):
+        for arguments, code in ((["explain", "/nonexistent"], 3), (["show", "/nonexistent"], 2), (["check", "--bogus"], 2), (["check", "--work-root", "/nonexistent"], 2), (["data", "check", ""], 2)):
+            process = run(*arguments, "--json")
+            self.assertEqual(process.returncode, code, arguments)
+            value = document(process)
+            self.assertEqual((value["schema"], value["exit_code"]), ("firstfault/error/1", code))
+
+    def test_lost_output_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            self.assertEqual(subprocess.run([BINARY, "check", "--list"], stdout=full, stderr=subprocess.PIPE).returncode, 3)
+
+    def test_a_pipe_that_nobody_writes_does_not_hang(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkdir(directory + "/meta")
+            os.mkfifo(directory + "/meta/info.json")
+            for arguments in (["data", "check", directory], ["check", "--runs", directory + "/runs", "--from", directory + "/meta/info.json"]):
+                self.assertIn(run(*arguments, timeout=20).returncode, (1, 2, 3), arguments)
 
 
 if __name__ == "__main__":
