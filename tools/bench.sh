@@ -11,6 +11,13 @@ for program in build/bench/*_bench; do
 done
 for script in bench/*.py; do
   [ -f "$script" ] && [[ "$(basename "$script")" == *"$pattern"* ]] || continue
-  echo "== $(basename "$script")"; FIRSTFAULT=build/bench/firstfault python3 "$script"; ran=$((ran + 1))
+  ran=$((ran + 1))
+  echo "== $(basename "$script")"
+  if [ "$(basename "$script")" = snapshot.py ]; then
+    # Compares with torch.utils.collect_env, so it needs an interpreter that has torch.
+    if [ -n "${FIRSTFAULT_TORCH_PYTHON:-}" ]; then python3 "$script" --firstfault build/bench/firstfault --python "$FIRSTFAULT_TORCH_PYTHON"; else echo "set FIRSTFAULT_TORCH_PYTHON to a Python with torch"; fi
+  else
+    python3 "$script" build/bench/firstfault
+  fi
 done
 [ "$ran" -gt 0 ] || { echo "no benchmark matches '$pattern'" >&2; exit 2; }
