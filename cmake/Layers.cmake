@@ -3,6 +3,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these inside std::string, std::variant and std::expected where nothing is wrong (GCC bugs 105329, 105651, 107919).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow> $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # std::stable_sort of libstdc++ 12 uses its own deprecated get_temporary_buffer, which clang reports in our instantiation.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+endif()
 add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(FIRSTFAULT_SANITIZE)
   add_compile_options(-fsanitize=${FIRSTFAULT_SANITIZE} -fno-sanitize-recover=all)

@@ -142,7 +142,7 @@ bool one_number(const ColumnView* c) {
 
 class Surveyor {
  public:
-  Surveyor(const Dataset& dataset, RowSurvey& survey) : dataset_(dataset), survey_(survey) {
+  Surveyor(const Dataset& dataset, RowSurvey& survey) : survey_(survey) {
     for (const auto& feature : dataset.features) {
       if (!feature.is_numeric() || feature.width() <= 0 || feature.width() > max_width) continue;
       FeatureSurvey f;
@@ -271,7 +271,6 @@ class Surveyor {
     }
   }
 
-  const Dataset& dataset_;
   RowSurvey& survey_;
   std::vector<Sums> sums_;
   std::vector<double> converted_;

@@ -14,7 +14,6 @@ namespace {
 
 /// Each instruction makes at most one item; the limit bounds the memory of a hostile file.
 constexpr std::size_t max_items = 20'000'000;
-constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 
 /// A value that the machine would hold, as far as it matters here.
 struct Item {
