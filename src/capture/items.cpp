@@ -119,7 +119,7 @@ constexpr std::array device_items{
     Item{"/sys/kernel/iommu_groups/*/devices/*", link},
     Item{"/sys/bus/pci/slots/*/address"},
     Item{"/sys/devices/system/node/node[0-9]*/cpulist"},
-    Item{"/sys/devices/system/node/*/meminfo"},
+    Item{"/sys/devices/system/node/node[0-9]*/meminfo"},
     Item{"/sys/devices/system/cpu/online"},
     Item{"/sys/devices/system/cpu/possible"},
     Item{"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"},

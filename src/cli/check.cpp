@@ -69,10 +69,7 @@ int check(CheckOptions options) {
   auto run = run::Run::create(root, {.command = "check", .argv = capture::redact_arguments(redacted_command_line()), .parent = options.parent});
   if (!run) return report_error(run.error());
   const auto session = run_check_session(options, "", *run);
-  if (!session) {
-    const auto finished = run->finish(session.error().exit_code, Value::object({{"error", session.error().to_string()}}));
-    return finished ? report_error(session.error()) : report_error(finished.error());
-  }
+  if (!session) return report_error(*run, session.error());
   const int exit_code = session->climb.exit_code();
   if (auto finished =
           run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}}));

@@ -75,7 +75,7 @@ int check_again(CheckOptions options) {
   auto run = run::Run::create(root, {.command = "check", .argv = capture::redact_arguments(redacted_command_line()), .parent = *earlier});
   if (!run) return report_error(run.error());
   auto session = run_check_session(options, fault, *run);
-  if (!session) return report_error(session.error());
+  if (!session) return report_error(*run, session.error());
   // The proof comes from the earlier result: after the fix the check passes and carries none.
   std::vector<std::string> proofs;
   for (const auto& rung : (*document)["rungs"].items())

@@ -48,16 +48,10 @@ int ops_run(const OpsRunOptions& o) {
   Progress progress(!o.json);
   auto result = compute::run_native(o.operators, false, [&](std::string_view name) { progress.show("… " + std::string(name)); });
   progress.clear();
-  if (!result) {
-    const Error& error = result.error().error;
-    const auto finished = run->finish(error.exit_code, Value::object({{"error", error.to_string()}}));
-    return report_error(finished ? error : finished.error());
-  }
-  if (result->operators.empty()) {
-    const Error none{"no operator fits --family, --dtype and --name together", "ops run --native", "firstfault ops run --native --all lists them", 2};
-    const auto finished = run->finish(2, Value::object({{"error", none.to_string()}}));
-    return report_error(finished ? none : finished.error());
-  }
+  if (!result) return report_error(*run, result.error().error);
+  if (result->operators.empty())
+    return report_error(
+        *run, Error{"no operator fits --family, --dtype and --name together", "ops run --native", "firstfault ops run --native --all lists them", 2});
   Value document = compute::operators_document(*result);
   document.set("run", run->path());
   if (auto written = run->write("ops.json", to_json(document, 1) + "\n"); !written) return report_error(written.error());

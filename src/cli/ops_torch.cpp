@@ -73,10 +73,7 @@ int ops_run_torch(const OpsTorchOptions& o) {
   Progress progress(!o.json);
   auto result = compute::run_torch(*options, [&](std::string_view text) { progress.show("… " + std::string(text)); });
   progress.clear();
-  if (!result) {
-    const auto finished = run->finish(result.error().exit_code, Value::object({{"error", result.error().to_string()}}));
-    return report_error(finished ? result.error() : finished.error());
-  }
+  if (!result) return report_error(*run, result.error());
   Value document = compute::operators_document(*result);
   document.set("families", compute::families_value(*result));
   document.set("run", run->path());

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "report/style.h"
+#include "run/run.h"
 
 namespace ff::cli {
 
@@ -24,6 +25,11 @@ int report_error(const Error& error) {
   std::cerr << report::printable(error.what, 2000) << "\n";
   if (!error.remedy.empty()) std::cerr << "  " << report::printable(error.remedy, 2000) << "\n";
   return error.exit_code;
+}
+
+int report_error(run::Run& run, const Error& error) {
+  const auto ended = run.fail_with(error);
+  return report_error(ended ? error : ended.error());
 }
 
 void print_document(const Value& document) { std::cout << to_json(document, 2) << "\n"; }

@@ -77,10 +77,7 @@ int stress(StressCommand o) {
   Progress progress(!o.json);
   auto result = compute::run_stress(o.stress, stopped_by, [&](std::string_view line) { progress.show(line); });
   progress.clear();
-  if (!result) {
-    const auto finished = run->finish(result.error().exit_code, Value::object({{"error", result.error().to_string()}}));
-    return report_error(finished ? result.error() : finished.error());
-  }
+  if (!result) return report_error(*run, result.error());
   Value document = compute::stress_document(*result);
   document.set("run", run->path());
   if (auto written = run->write("stress.json", to_json(document, 1) + "\n"); !written) return report_error(written.error());

@@ -126,6 +126,14 @@ Result<void> Run::finish(int exit_code, Value summary) {
   return {};
 }
 
+Result<void> Run::fail_with(const Error& error) {
+  if (error.exit_code != 2) return finish(error.exit_code, Value::object({{"error", error.to_string()}}));
+  std::error_code failed;
+  fs::remove_all(path_, failed);
+  if (failed) return fail("the run directory cannot be removed: " + failed.message(), path_);
+  return {};
+}
+
 std::string RunRecord::id() const {
   const auto named = manifest["id"].as_text();
   return named.empty() ? fs::path(path).filename().string() : std::string(named);

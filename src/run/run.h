@@ -43,6 +43,9 @@ class Run {
   Result<void> describe(Value members);
   /// Marks the run as complete. After that it is only appended to (see append_event).
   Result<void> finish(int exit_code, Value summary = Value::object());
+  /// Ends a run whose work could not be done: finish() with the error in the summary. After a wrong usage (exit code 2)
+  /// nothing was looked at: the directory is removed, so that "last" stays what it was.
+  Result<void> fail_with(const Error& error);
 
  private:
   Run() = default;

@@ -50,6 +50,24 @@ TEST_F(RunTest, GivesEachRunItsOwnDirectory) {
   EXPECT_EQ(*find_run(root_, "last"), std::max(a->path(), b->path()));
 }
 
+TEST_F(RunTest, AWrongUsageLeavesNoRunAndAnErrorLeavesOne) {
+  const auto before = Run::create(root_, {.command = "check"});
+  auto usage = Run::create(root_, {.command = "ops"});
+  ASSERT_TRUE(before && usage);
+  ASSERT_TRUE(usage->fail_with(Error{"no operator fits", "--family", "", 2}));
+  EXPECT_FALSE(fs::exists(usage->path()));
+  EXPECT_EQ(*find_run(root_, "last"), before->path());
+
+  auto broken = Run::create(root_, {.command = "ops"});
+  ASSERT_TRUE(broken);
+  ASSERT_TRUE(broken->fail_with(Error{"did not answer", "libamdhip64.so", "", 3}));
+  const auto record = read_run(broken->path());
+  ASSERT_TRUE(record);
+  EXPECT_TRUE(record->complete);
+  EXPECT_EQ(record->manifest["exit_code"].as_int(), 3);
+  EXPECT_NE(record->manifest["error"].as_text().find("did not answer"), std::string::npos);
+}
+
 TEST_F(RunTest, ReadsARunWhoseWriterWasKilledAtAnyByte) {
   auto run = Run::create(root_, {.command = "check"});
   ASSERT_TRUE(run);
