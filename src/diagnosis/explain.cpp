@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "capture/capture.h"
 #include "capture/open.h"
+#include "diagnosis/answers.h"
 #include "diagnosis/extract.h"
 #include "diagnosis/facts_of.h"
 #include "diagnosis/input.h"
@@ -65,11 +66,13 @@ void append(std::vector<Fact>& to, std::vector<Fact> more) {
 }
 
 /// Lines that a terminal, a mail or a ticket has broken are joined and looked at once more; what is found then counts
-/// when the text as it stands did not show it.
+/// when the text as it stands did not show it. So is each command of a transcript with its answer.
 void scan_unwrapped(Scanner& scanner, std::string_view text) {
   if (text.size() > max_wrapped_bytes) return;
   const Unwrapped joined = unwrap(text);
   if (!joined.text.empty()) scanner.feed_again(joined.text, joined.line_numbers);
+  const Unwrapped answered = answers(text);
+  if (!answered.text.empty()) scanner.feed_again(answered.text, answered.line_numbers);
 }
 
 /// A note or ticket (Markdown, reStructuredText) that says its problem is solved.

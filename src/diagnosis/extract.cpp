@@ -8,7 +8,7 @@ namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::array<ExtractorEntry, 9> table = {{
+constexpr std::array<ExtractorEntry, 10> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
     {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
@@ -18,6 +18,7 @@ constexpr std::array<ExtractorEntry, 9> table = {{
     {"comparison", "compare. actions. gripper. rate. normalizer.passthrough", extract_comparison},
     {"code", "code. gripper.", extract_code},
     {"session", "pythons[0].packages. dataset.pad. checkpoint. model.", extract_session},
+    {"series", "series.", extract_series},
 }};
 
 }  // namespace

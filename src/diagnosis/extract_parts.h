@@ -16,5 +16,6 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
 void extract_comparison(std::string_view text, std::string_view source, Facts& out);
 void extract_code(std::string_view text, std::string_view source, Facts& out);
 void extract_session(std::string_view text, std::string_view source, Facts& out);
+void extract_series(std::string_view text, std::string_view source, Facts& out);
 
 }  // namespace ff::diagnosis

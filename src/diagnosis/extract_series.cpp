@@ -1,0 +1,115 @@
+// Short series of measurements that users and tools print.
+//
+//   series.first_ratio    first time of a numbered series ("image 1: 212 s, image 2: 4.1 s, …") over the median of the others
+//   series.tail_ratio     largest named percentile (p99, p99.9, max) over the median of one line
+//   series.memory_growth  last over first of at least four memory readings that only grow
+//   series.runs_differ    true: a loop that prints a checksum printed different ones
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "capture/transcript.h"
+#include "diagnosis/extract_parts.h"
+#include "diagnosis/extract_support.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+inline constexpr std::size_t max_series_line = 2000;
+inline constexpr std::size_t max_points = 10'000;
+
+re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+struct Point {
+  double value = 0;
+  std::uint64_t line = 0;
+};
+
+/// "image 1: 212.4 s", "run 3 took 4.1s", "iteration 2 - 812 ms".
+void first_of_series(std::string_view text, FactSink& sink) {
+  static const RE2 timed(
+      R"((?i)\b(image|run|iter(?:ation)?|step|call|batch|request|prompt|epoch|trial|inference)\s*#?(\d{1,6})\b\W{0,6}(?:took|takes|time|in)?\W{0,4}(\d{1,6}(?:\.\d+)?)\s*(ms|s|sec|seconds)\b)");
+  std::map<std::string, std::vector<Point>> series;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > max_series_line) return;
+    std::string word, unit;
+    std::int64_t index = 0;
+    double value = 0;
+    if (!RE2::PartialMatch(piece(line), timed, &word, &index, &value, &unit)) return;
+    auto& points = series[lower(word)];
+    if (points.size() < max_points) points.push_back({lower(unit) == "ms" ? value / 1000 : value, number});
+  });
+  for (auto& [word, points] : series) {
+    if (points.size() < 3) continue;
+    std::vector<double> rest;
+    for (std::size_t i = 1; i < points.size(); ++i) rest.push_back(points[i].value);
+    std::nth_element(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(rest.size() / 2), rest.end());
+    const double median = rest[rest.size() / 2];
+    if (median > 0 && points.front().value >= 1) sink.number("series.first_ratio", points.front().value / median, points.front().line);
+  }
+}
+
+void tail(std::string_view text, FactSink& sink) {
+  static const RE2 middle(R"((?i)\b(?:p50|median)\W{1,4}(\d+(?:\.\d+)?))");
+  static const RE2 high(R"((?i)\b(?:p99(?:\.\d+)?|max(?:imum)?)\W{1,4}(\d+(?:\.\d+)?))");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double median = 0, value = 0, largest = 0;
+    if (line.size() > max_series_line || !RE2::PartialMatch(piece(line), middle, &median) || median <= 0) return;
+    re2::StringPiece rest = piece(line);
+    while (RE2::FindAndConsume(&rest, high, &value)) largest = std::max(largest, value);
+    if (largest > 0) sink.number("series.tail_ratio", largest / median, number, line);
+  });
+}
+
+void memory_growth(std::string_view text, FactSink& sink) {
+  static const RE2 reading(R"((?i)\b(?:mem(?:ory)?(?:_\w+)?|vram|gpu_mem|allocated|rss)\W{1,4}(\d+(?:\.\d+)?)\s*([GM])i?B?\b)");
+  static const RE2 counted(R"((?i)\b(?:step|iter(?:ation)?|epoch|batch)\W{0,4}\d)");
+  std::vector<Point> points;
+  bool grows = true;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double value = 0;
+    std::string unit;
+    if (line.size() > max_series_line || points.size() >= max_points || !RE2::PartialMatch(piece(line), counted)) return;
+    if (!RE2::PartialMatch(piece(line), reading, &value, &unit)) return;
+    if (lower(unit) == "m") value /= 1024;
+    if (!points.empty() && value <= points.back().value) grows = false;
+    points.push_back({value, number});
+  });
+  if (points.size() >= 4 && grows && points.front().value > 0 && points.back().value - points.front().value >= 0.5)
+    sink.number("series.memory_growth", points.back().value / points.front().value, points.back().line);
+}
+
+/// A loop whose output is one checksum a turn.
+void runs(std::string_view text, FactSink& sink) {
+  static const RE2 loop(R"(\b(?:for|while|seq)\b.*\b(?:md5sum|sha\d+sum|cksum|b2sum|xxhsum)\b)");
+  static const RE2 sum(R"(^\s*([0-9a-f]{8,128})\b)");
+  for (const capture::TranscriptPiece& p : capture::split_transcript(text)) {
+    if (!RE2::PartialMatch(p.command, loop)) continue;
+    std::vector<std::string> seen;
+    for (std::string_view line : lines(p.output)) {
+      std::string one;
+      if (seen.size() < max_points && RE2::PartialMatch(piece(line), sum, &one)) seen.push_back(one);
+    }
+    if (seen.size() >= 2)
+      sink.add("series.runs_differ", std::any_of(seen.begin(), seen.end(), [&](const std::string& s) { return s != seen.front(); }), p.command_line,
+               p.command);
+  }
+}
+
+}  // namespace
+
+void extract_series(std::string_view text, std::string_view source, Facts& out) {
+  FactSink sink(source, out);
+  first_of_series(text, sink);
+  if (text.find("p99") != std::string_view::npos || text.find("P99") != std::string_view::npos) tail(text, sink);
+  if (mentions_any(text, {"mem", "vram", "alloc", "rss"})) memory_growth(text, sink);
+  if (text.find("sum") != std::string_view::npos && mentions_any(text, {"md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum", "xxhsum"}))
+    runs(text, sink);
+}
+
+}  // namespace ff::diagnosis

@@ -1,0 +1,1 @@
+docker run --device=/dev/kfd --device=/dev/dri rocm/vllm
