@@ -88,16 +88,48 @@ void bullet(std::string& out, std::string_view text, std::size_t indent, std::si
 /// Commands are never wrapped: they are there to be copied.
 void command(std::string& out, std::string_view text, std::size_t indent) { out += std::string(indent, ' ') + "$ " + printable(text, 2000) + "\n"; }
 
+/// The text with every run of digits as one '#': what differs in numbers only is of one kind.
+std::string shape_of(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || out.empty() || out.back() != '#') out += digit ? '#' : c;
+  }
+  return out;
+}
+
+/// Evidence that differs in numbers only (the same of eight GPUs) is shown once, with the number of its like.
+void evidence_text(std::string& out, const std::vector<Evidence>& evidence, const Style& style, std::size_t width) {
+  constexpr std::size_t shown = 6;
+  std::vector<std::pair<std::string, std::size_t>> kinds;
+  std::vector<std::string> lines;
+  for (const Evidence& one : evidence) {
+    std::string line = place(one) + ": " + one.text;
+    std::string shape = shape_of(line);
+    const auto same = std::ranges::find(kinds, shape, [](const auto& kind) { return kind.first; });
+    if (same != kinds.end()) {
+      ++same->second;
+    } else {
+      kinds.emplace_back(std::move(shape), 1);
+      lines.push_back(std::move(line));
+    }
+  }
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < std::min(shown, lines.size()); ++i) {
+    const std::size_t alike = kinds[i].second - 1;
+    told += kinds[i].second;
+    bullet(out, alike == 0 ? lines[i] : fmt::format("{} (and {} alike)", lines[i], alike), 2, width);
+  }
+  if (told < evidence.size()) out += style.dim(fmt::format("  … and {} more (--json, report.md)\n", evidence.size() - told));
+}
+
 void first_fault_text(std::string& out, const CheckResult& fault, const Style& style, std::size_t width) {
   out += "\n" + style.red(fault.status == Status::error ? "A check could not run" : "First fault") + "  " + style.bold(fault.id);
   if (!fault.causes.empty()) out += "  " + style.dim("cause ") + fault.causes.front();
   out += "\n  " + style.bold(wrapped(printable(fault.summary, 2000), 2, width)) + "\n";
   if (!fault.evidence.empty()) {
     out += "\nSeen in\n";
-    constexpr std::size_t shown = 6;
-    for (std::size_t i = 0; i < std::min(shown, fault.evidence.size()); ++i)
-      bullet(out, place(fault.evidence[i]) + ": " + fault.evidence[i].text, 2, width);
-    if (fault.evidence.size() > shown) out += style.dim(fmt::format("  … and {} more (--json, report.md)\n", fault.evidence.size() - shown));
+    evidence_text(out, fault.evidence, style, width);
   }
   if (!fault.fix.empty()) {
     out += "\n" + style.bold("Do this") + "\n";
@@ -150,6 +182,18 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
   out += "\n";
   for (std::size_t i = 0; i < climb.rungs.size(); ++i) {
     const auto& rung = climb.rungs[i];
+    // What the climb did not reach is one line, however many rungs that are.
+    if (rung.status == ladder::RungStatus::not_reached) {
+      std::size_t last = i;
+      while (last + 1 < climb.rungs.size() && climb.rungs[last + 1].status == rung.status && climb.rungs[last + 1].reason == rung.reason) ++last;
+      if (last > i) {
+        out += fmt::format("  {} {} ", i + 1, mark(rung.status, style)) +
+               style.dim(wrapped(fmt::format("{} to {}: {}", rung_name(rung.rung), rung_name(climb.rungs[last].rung), rung.reason), 12, width)) +
+               "\n";
+        i = last;
+        continue;
+      }
+    }
     const std::string detail = rung.reason.empty() ? count_words(rung) : rung.reason;
     out += fmt::format("  {} {} {:<10} ", i + 1, mark(rung.status, style), rung_name(rung.rung)) + style.dim(wrapped(detail, 23, width)) + "\n";
     for (const auto& check : rung.checks) {

@@ -8,6 +8,8 @@ PLANTED = str(ROOT / "tests/planted")
 THREADS = {"OMP_NUM_THREADS": "1"}
 # What starts PyTorch many times; tools/long_tests.sh sets it.
 long = unittest.skipUnless(os.environ.get("FIRSTFAULT_LONG"), "a long test")
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
+with_torch = unittest.skipUnless(HAS_TORCH, f"no PyTorch for {PYTHON} (Debian: python3-torch; ./dev setup says where there is none)")
 
 
 class Folder(unittest.TestCase):
@@ -64,6 +66,7 @@ class WithoutTorch(Folder):
         self.assertEqual(self.ops("nan", "nonsense.py").returncode, 2)
 
 
+@with_torch
 class RealTorch(Folder):
     def test_operators_pass_and_runs_compare(self):
         process = self.ops("ops", "run", "--torch", "--python", PYTHON, "--device", "cpu", "--dtype", "float32,float64", "--name", "add,exp,linear,softmax,lstm,sdpa", "--repeat", "2", "--json")
@@ -92,6 +95,7 @@ class RealTorch(Folder):
         self.assertEqual((status["compute.torch-imports"], status["compute.torch-matmul"]), ("pass", "pass"))
 
 
+@with_torch
 class PlantedFaults(Folder):
     def test_each_is_found_costs_itself_only_and_is_rerouted(self):
         plant = "exp:ulp,softmax:odd,sum:nondet,silu:nanlarge,cumsum:crash,topk:hang,layer_norm:leak"
@@ -159,6 +163,7 @@ for step in range(2):
 """
 
 
+@with_torch
 class NanSearch(Folder):
     def search(self, line, plant=""):
         (self.folder / "model.py").write_text(MODEL % line)

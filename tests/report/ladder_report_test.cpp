@@ -35,6 +35,33 @@ TEST(LadderReport, LeadsWithTheFaultItsFixAndItsProof) {
   EXPECT_NE(text.find("dmesg.txt:812"), std::string::npos);
 }
 
+TEST(LadderReport, SaysWhatTheClimbDidNotReachInOneLine) {
+  ladder::Climb climb = broken();
+  for (const Rung which : {Rung::dataset, Rung::model}) {
+    ladder::RungResult rung = climb.rungs.back();
+    rung.rung = which;
+    climb.rungs.push_back(rung);
+  }
+  const std::string text = ladder_text(climb, {}, Style(false), 100);
+  EXPECT_NE(text.find("  2 -       compute to model: the climb stopped at device.nodes-openable\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("  3 "), std::string::npos) << text;
+}
+
+TEST(LadderReport, ShowsEvidenceThatDiffersInNumbersOnce) {
+  ladder::Climb climb = broken();
+  auto& evidence = climb.rungs.front().checks.front().evidence;
+  evidence.clear();
+  for (int minor = 128; minor < 136; ++minor) {
+    evidence.push_back({"/dev/dri/renderD" + std::to_string(minor), 0, "group 992"});
+    evidence.push_back({"probe/access", 0, "/dev/dri/renderD" + std::to_string(minor) + ": Permission denied"});
+  }
+  const std::string text = ladder_text(climb, {}, Style(false), 100);
+  EXPECT_NE(text.find("/dev/dri/renderD128: group 992 (and 7 alike)"), std::string::npos) << text;
+  EXPECT_NE(text.find("probe/access: /dev/dri/renderD128: Permission denied (and 7 alike)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("renderD129"), std::string::npos) << text;
+  EXPECT_EQ(text.find("more (--json"), std::string::npos) << text;
+}
+
 TEST(LadderReport, NeverPassesControlCharactersOrMarkupOn) {
   EXPECT_EQ(ladder_text(broken(), {}, Style(false), 100).find('\x1b'), std::string::npos);
   const std::string markdown = ladder_markdown(broken(), {});
