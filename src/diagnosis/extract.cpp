@@ -8,16 +8,17 @@ namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::array<ExtractorEntry, 10> table = {{
+constexpr std::array<ExtractorEntry, 11> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
     {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
-    {"model", "file. files. safetensors. policy. normalizer.keys", extract_model},
+    {"model", "file. files. safetensors. policy. weights. normalizer.keys", extract_model},
     {"training", "train.", extract_training},
     {"evaluation", "eval.", extract_evaluation},
     {"comparison", "compare. actions. gripper. rate. normalizer.passthrough", extract_comparison},
     {"code", "code. gripper.", extract_code},
-    {"session", "pythons[0].packages. dataset.pad. checkpoint. model.", extract_session},
+    {"exception", "exception.", extract_exception},
+    {"session", "pythons[0].packages. packages. dataset.pad. dataset.segments. checkpoint. model.", extract_session},
     {"series", "series.", extract_series},
 }};
 

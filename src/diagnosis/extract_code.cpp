@@ -9,6 +9,9 @@
 //   code.first_action_only       true: of a predicted chunk only element 0 is used
 //   gripper.{hardware_low,hardware_high}   open and closed positions that constants name
 //   gripper.{code_low,code_high}           range that a conversion function of the gripper uses
+//   code.act_state_kept          attribute of a policy class that its acting method grows and that nothing sets back
+//   code.slices_differ           true: pictures and states of one instant are cut at different ends
+//   gripper.state_mapped         true: an observed gripper value is mapped to -1..1 before it becomes part of the state
 //   code.environ_after_import    name of a variable set after the library that reads it was imported
 //
 // Comments and strings in triple quotes are left out.
@@ -179,6 +182,94 @@ void gripper_ranges(const std::vector<CodeLine>& code, FactSink& sink) {
   }
 }
 
+/// A counter, queue or history that the acting method of a class grows, that __init__ makes, and that nothing sets back.
+void kept_state(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 class_line(R"(^class (\w+))");
+  static const RE2 method(R"(^(?:async )?def (\w+))");
+  static const RE2 acts(R"(^(?:get_actions?|act|predict\w*|select_action|sample_actions?|infer\w*|forward|__call__|step|next_action)$)");
+  static const RE2 made(R"(^self\.(\w+)\s*(?::[^=]+)?=\s*(?:0\b|\[\]|\{\}|None\b|(?:collections\.)?deque\(|torch\.zeros|np\.zeros|\[)\S*)");
+  static const RE2 grown(R"(self\.(\w+)(?:\s*\+=|\.(?:append|extend|appendleft)\(|\[[^=]*\]\s*=[^=]))");
+  static const RE2 set(R"(self\.(\w+)(?:\s*(?::[^=]+)?=[^=]|\.(?:clear|zero_|fill_)\())");
+  std::map<std::string, CodeLine> first_growth;
+  std::map<std::string, bool> made_here, set_back;
+  std::string function;
+  std::size_t class_indent = 0;
+  const auto close = [&] {
+    for (const auto& [name, line] : first_growth)
+      if (made_here.count(name) != 0 && set_back.count(name) == 0) sink.add("code.act_state_kept", name, line.number, line.text);
+    first_growth.clear();
+    made_here.clear();
+    set_back.clear();
+    function.clear();
+  };
+  bool in_class = false;
+  for (const CodeLine& line : code) {
+    std::string name;
+    if (RE2::PartialMatch(piece(line.text), class_line)) {
+      close();
+      in_class = true;
+      class_indent = line.indent;
+      continue;
+    }
+    if (in_class && line.indent <= class_indent) {
+      close();
+      in_class = false;
+    }
+    if (!in_class) continue;
+    if (RE2::PartialMatch(piece(line.text), method, &name)) {
+      function = name;
+      continue;
+    }
+    if (function == "__init__") {
+      if (RE2::PartialMatch(piece(line.text), made, &name)) made_here[name] = true;
+      continue;
+    }
+    if (RE2::PartialMatch(piece(line.text), grown, &name)) {
+      if (RE2::FullMatch(piece(function), acts)) first_growth.emplace(name, line);
+      if (line.text.find("+=") != std::string::npos || line.text.find('[') != std::string::npos || line.text.find("append") != std::string::npos ||
+          line.text.find("extend") != std::string::npos)
+        continue;
+    }
+    if (RE2::PartialMatch(piece(line.text), set, &name)) set_back[name] = true;
+  }
+  close();
+}
+
+/// frames[:-1] beside states[1:]: what was seen at one instant is cut at different ends.
+void slices(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 pictures(R"((?i)\b\w*(?:frames?|images?|imgs?|video|pixels|rgb)\w*\s*=.*\[(:-1|1:)\])");
+  static const RE2 states(R"((?i)\b\w*(?:states?|qpos|proprio|joint_pos\w*)\w*\s*=.*\[(:-1|1:)\])");
+  std::string picture, state;
+  for (const CodeLine& line : code) {
+    std::string cut;
+    if (RE2::PartialMatch(piece(line.text), states, &cut)) {
+      state = cut;
+    } else if (RE2::PartialMatch(piece(line.text), pictures, &cut)) {
+      picture = cut;
+    } else {
+      continue;
+    }
+    if (!picture.empty() && !state.empty() && picture != state) sink.add("code.slices_differ", true, line.number, line.text);
+  }
+}
+
+/// x = 1 - x * 2 and 2 * x - 1 of a gripper value that comes from an observation.
+void gripper_state(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 mapped(
+      R"(^(\w*grip\w*)\s*=\s*(?:1(?:\.0?)?\s*-\s*(?:2(?:\.0?)?\s*\*\s*)?(\w+)(?:\s*\*\s*2(?:\.0?)?)?|(?:2(?:\.0?)?\s*\*\s*)?(\w+)(?:\s*\*\s*2(?:\.0?)?)?\s*-\s*1(?:\.0?)?)\s*$)");
+  static const RE2 observed(R"(^(\w*grip\w*)\s*=.*(?:obs|endpose|qpos|state|proprio|get_))");
+  std::map<std::string, bool> from_observation;
+  for (const CodeLine& line : code) {
+    std::string name, first, second;
+    if (RE2::PartialMatch(piece(line.text), mapped, &name, &first, &second)) {
+      const std::string of = first.empty() ? second : first;
+      if (line.text.find('2') != std::string::npos && from_observation.count(of) != 0) sink.add("gripper.state_mapped", true, line.number, line.text);
+      continue;
+    }
+    if (RE2::PartialMatch(piece(line.text), observed, &name)) from_observation[name] = true;
+  }
+}
+
 void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
   // The runtime's own variables are read when the device is first used, so an import before them does no harm.
   bool graphics = false;
@@ -201,7 +292,9 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
                      text.find("::-1") != std::string_view::npos || text.find("os.environ") != std::string_view::npos ||
                      text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
                      text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos ||
-                     text.find("GRIPPER") != std::string_view::npos || text.find("flip") != std::string_view::npos;
+                     text.find("GRIPPER") != std::string_view::npos || text.find("[1:]") != std::string_view::npos ||
+                     text.find("grip") != std::string_view::npos || text.find("self.") != std::string_view::npos ||
+                     text.find("flip") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
                       text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;
@@ -212,6 +305,9 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
   policy_use(code, sink);
   environment_order(code, sink);
   gripper_ranges(code, sink);
+  kept_state(code, sink);
+  slices(code, sink);
+  gripper_state(code, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -4,6 +4,9 @@
 //   compare.swapped_ratio    the same for exchanged colour channels
 //   compare.backends_difference   mean difference of two renderings (0..255)
 //   compare.actions_distance largest difference between two printed actions for one observation
+//   compare.frame_offset_ratio    the first frame differs this many times more from the same picture than the second one
+//   compare.adapter_without_effect true: actions with and without an adapter are equal
+//   actions.sent_normalised  true: the action that is sent is the normalised one
 //   normalizer.passthrough   true: the values after a normaliser are those before it
 //   gripper.{low,high}       each range of a gripper command that is named
 //   actions.{printed_max_abs,all_zero,constant,nonfinite,saturated_share}   saturated_share: of values that are exactly 1 or -1
@@ -76,11 +79,64 @@ void frames(std::string_view text, FactSink& sink) {
   if (best_swapped) sink.number("compare.swapped_ratio", as_is->value / std::max(best_swapped->value, 0.01), best_swapped->line, best_swapped->text);
 }
 
+/// "frame 0: difference 41.7", "frame 1: … 0.9" of the same description: the series begins one frame too early.
+void frame_offset(std::string_view text, FactSink& sink) {
+  static const RE2 frame(R"((?i)\bframe\s*[:#]?\s*(\d{1,6})\b)");
+  struct Seen {
+    std::int64_t frame;
+    double value;
+  };
+  std::optional<Seen> previous;
+  double ratio = 0;
+  std::uint64_t at = 0;
+  std::string shown;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    std::int64_t index = 0;
+    if (line.size() > 2000 || !RE2::PartialMatch(piece(line), frame, &index)) return;
+    const auto value = difference_of(line);
+    if (!value) return;
+    if (previous && previous->frame == 0 && index == 1 && *value >= 0) {
+      const double now = previous->value / std::max(*value, 0.01);
+      if (now > ratio) {
+        ratio = now;
+        at = number;
+        shown = std::string(line);
+      }
+    }
+    previous = Seen{index, *value};
+  });
+  if (ratio > 1) sink.number("compare.frame_offset_ratio", ratio, at, shown);
+}
+
 bool nearly_equal(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size() || a.empty()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!(std::abs(a[i] - b[i]) <= 1e-6 * std::max(1.0, std::abs(a[i])))) return false;
   return true;
+}
+
+/// Whether the vector that goes to the robot is one that is called normalised.
+void sent_actions(std::string_view text, FactSink& sink) {
+  std::vector<std::vector<double>> normalised, with, without;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 16'384 || !mentions(line, "action")) return;
+    const std::size_t bracket = line.find_last_of("=:");
+    auto numbers = bracketed_numbers(bracket == std::string_view::npos ? line : line.substr(bracket));
+    if (numbers.size() < 3) numbers = bracketed_numbers(line);
+    if (numbers.size() < 3) return;
+    if (mentions_any(line, {"adapter", "lora"})) {
+      (mentions_any(line, {"off", "without", "disabled", "base"}) ? without : with).push_back(numbers);
+      if (!with.empty() && !without.empty() && nearly_equal(with.back(), without.back()))
+        sink.add("compare.adapter_without_effect", true, number, line);
+    }
+    if (mentions_any(line, {"unnormali", "denormali", "un-normali"})) return;
+    if (mentions(line, "normali")) {
+      if (normalised.size() < 1000) normalised.push_back(numbers);
+    } else if (mentions_any(line, {"env.step", "sent", "send_action", "executed", "to robot", "applied"})) {
+      if (std::any_of(normalised.begin(), normalised.end(), [&](const auto& v) { return nearly_equal(v, numbers); }))
+        sink.add("actions.sent_normalised", true, number, line);
+    }
+  });
 }
 
 void vectors(std::string_view text, FactSink& sink) {
@@ -178,6 +234,8 @@ void extract_comparison(std::string_view text, std::string_view source, Facts& o
   if (mentions_any(text, {"difference", "diff", "mae", "rmse", "distance"}) &&
       mentions_any(text, {"frame", "image", "camera", "picture", "pixel", "egl", "osmesa", "raster"}))
     frames(text, sink);
+  if (mentions(text, "frame") && mentions_any(text, {"difference", "diff", "mae", "rmse", "distance"})) frame_offset(text, sink);
+  if (mentions(text, "action") && mentions_any(text, {"normali", "adapter", "lora"})) sent_actions(text, sink);
   if (mentions(text, "action") || mentions(text, "normaliz") || mentions(text, "normalis")) vectors(text, sink);
   if (mentions(text, "gripper")) gripper(text, sink);
   if (text.find("Hz") != std::string_view::npos || text.find("fps") != std::string_view::npos) rates(text, sink);

@@ -127,6 +127,9 @@ void extract_dataset(std::string_view text, std::string_view source, Facts& out)
       read_statistics(document, value["norm_stats"], "norm_stats.", sink);
     } else if (has_stats && !value["stats"].is_object()) {
       read_statistics(document, value, "dataset.stats.", sink);
+      // OpenVLA's dataset_statistics.json: the features stand below the name of the data set.
+      for (const auto& [name, part] : value.members())
+        if (is_statistics(part["action"])) read_statistics(document, part, "dataset.stats.", sink);
     }
     const auto index = scalar(value["episode_index"]);
     const auto length = scalar(value["length"]);

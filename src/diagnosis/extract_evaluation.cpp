@@ -9,6 +9,8 @@
 //                                        state in one series whose episode numbers rise
 //   eval.seed_repeats_differ             true: one seed stands beside different results
 //   eval.all_zero                        true: several results and every one is 0
+//   eval.first_only                      true: the first episode succeeds and none of at least three later ones does
+//   eval.no_criterion                    true: a result names its criterion of success, and it is null
 
 #include <re2/re2.h>
 
@@ -87,6 +89,49 @@ std::optional<Result> result_of(std::string_view line, bool in_success_table) {
     return result;
   }
   return std::nullopt;
+}
+
+/// "1/1", "1/2", … "1/12" of a running count, or single outcomes in order: whether only the first episode succeeded.
+void first_only(std::string_view text, FactSink& sink) {
+  static const RE2 running(R"((?i)success[ _]?rate\W+(\d{1,6})\s*/\s*(\d{1,6}))");
+  static const RE2 outcome(R"((?i)\b(?:episode|rollout|trial)\W{0,3}(\d{1,6})\b.{0,60}\bsuccess\w*\W{1,4}(true|false|yes|no|0|1)\b)");
+  bool begun = false, only = false, other = false;
+  std::int64_t last_total = 0, singles = 0;
+  std::uint64_t at = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 2000) return;
+    std::int64_t successes = 0, total = 0;
+    std::string result;
+    if (RE2::PartialMatch(piece(line), running, &successes, &total)) {
+      if (total == 1) {
+        begun = true;
+        only = successes == 1;
+        at = number;
+      }
+      if (begun && successes > 1) other = true;
+      last_total = total;
+    } else if (RE2::PartialMatch(piece(line), outcome, &total, &result)) {
+      const std::string low = lower(result);
+      const bool good = low == "true" || low == "yes" || low == "1";
+      if (singles == 0) {
+        begun = true;
+        only = good;
+        at = number;
+      } else if (good) {
+        other = true;
+      }
+      last_total = ++singles;
+    }
+  });
+  if (begun && only && !other && last_total >= 4) sink.add("eval.first_only", true, at);
+}
+
+void criterion(std::string_view text, FactSink& sink) {
+  static const RE2 none(
+      R"re("(?:success_fn|success_criterion|success_criteria|success_condition|success_check)"\s*:\s*(?:null|"")|(?i)\bno success criterion\b)re");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() <= 4096 && RE2::PartialMatch(piece(line), none)) sink.add("eval.no_criterion", true, number, line);
+  });
 }
 
 void contrast_facts(const std::vector<Result>& results, FactSink& sink) {
@@ -179,6 +224,10 @@ void extract_evaluation(std::string_view text, std::string_view source, Facts& o
   if (std::any_of(by_seed.begin(), by_seed.end(), [](const auto& entry) { return entry.second.size() >= 2; }))
     sink.add("eval.seed_repeats_differ", true);
   if (!results.empty()) contrast_facts(results, sink);
+  if (mentions(text, "success")) {
+    first_only(text, sink);
+    criterion(text, sink);
+  }
 }
 
 }  // namespace ff::diagnosis

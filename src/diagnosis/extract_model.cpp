@@ -5,6 +5,8 @@
 //   files.{weights,videos,parquet}.{min_bytes,empty,pointer_sized}   of `ls -l` listings
 //   policy.config.{type,action_dim,state_dim,chunk_size,n_action_steps,cameras[i]}
 //   policy.normalizer.features[i]   states and actions that a processor is to normalise (mode not IDENTITY)
+//   weights.lora_prefix        what stands before "layers." (or the first numbered part) in the names of an adapter's tensors
+//   weights.module_prefix      the same for modules or tensors of the model that a text lists
 //   normalizer.keys[i]              features for which statistics are stored
 
 #include <re2/re2.h>
@@ -160,6 +162,24 @@ void read_keys(std::string_view text, FactSink& sink) {
   });
 }
 
+/// Names up to the first number: "language_model.model.layers" of an adapter, "model.layers" of the model.
+void read_prefixes(std::string_view text, FactSink& sink) {
+  static const RE2 adapter(R"(\bbase_model\.model\.([A-Za-z_][\w.]*?)\.\d+\.[\w.]*lora_[AB])");
+  static const RE2 module(R"((?:^|[\s'\"\[,])([A-Za-z_][\w.]*?)\.\d+\.[\w.]*(?:_proj|_attn|mlp|norm|dense|fc\d?)\w*(?:\.weight|\.bias)?['\"\s,\]])");
+  std::set<std::string> adapters, modules;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 16'384) return;
+    std::string name;
+    if (RE2::PartialMatch(piece(line), adapter, &name)) {
+      if (adapters.size() < 8 && adapters.insert(name).second) sink.add("weights.lora_prefix", name, number, line);
+      return;
+    }
+    if (line.find("lora_") != std::string_view::npos) return;
+    if (RE2::PartialMatch(piece(std::string(line) + " "), module, &name) && modules.size() < 8 && modules.insert(name).second)
+      sink.add("weights.module_prefix", name, number, line);
+  });
+}
+
 }  // namespace
 
 void extract_model(std::string_view text, std::string_view source, Facts& out) {
@@ -169,6 +189,7 @@ void extract_model(std::string_view text, std::string_view source, Facts& out) {
   if (text.find(".mean") != std::string_view::npos || text.find(".std") != std::string_view::npos || text.find(".q01") != std::string_view::npos ||
       text.find(".min") != std::string_view::npos)
     read_keys(text, sink);
+  if (text.find("lora_") != std::string_view::npos || text.find("_proj") != std::string_view::npos) read_prefixes(text, sink);
   const bool config = text.find("\"input_features\"") != std::string_view::npos || text.find("\"output_features\"") != std::string_view::npos;
   const bool processor = text.find("normalizer_processor\"") != std::string_view::npos;
   if (!config && !processor) return;

@@ -15,6 +15,7 @@ void extract_training(std::string_view text, std::string_view source, Facts& out
 void extract_evaluation(std::string_view text, std::string_view source, Facts& out);
 void extract_comparison(std::string_view text, std::string_view source, Facts& out);
 void extract_code(std::string_view text, std::string_view source, Facts& out);
+void extract_exception(std::string_view text, std::string_view source, Facts& out);
 void extract_session(std::string_view text, std::string_view source, Facts& out);
 void extract_series(std::string_view text, std::string_view source, Facts& out);
 

@@ -2,12 +2,14 @@
 //
 //   pythons[0].packages.<name>   of `x.__version__` in a session, `pip show`, and the lists of lerobot-info
 //   dataset.pad.all_frames       true: as many frames are flagged as padding as the dataset has
+//   dataset.segments.{row_errors,file_errors,misfiled_episode}   of episode bounds and files that a session prints
 //   checkpoint.{has_training_state,last_behind}   of a listing of checkpoints/
 //   model.{embedding_rows,token_id_max,vocab_size}   sizes that a log prints
 
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
@@ -93,20 +95,22 @@ void checkpoints(std::string_view text, FactSink& sink) {
   static const RE2 command(R"((?:^|[$#>]\s*)(?:ls|find|tree)\b.*checkpoints)");
   static const RE2 link(R"(\blast\s*->\s*(?:\S*/)?(\d{3,9})\b)");
   static const RE2 step(R"((?:^|\s)(\d{5,9})(?:/|\s|$))");
+  static const RE2 weight_file(R"(\S*model\S*\.(?:pt|pth|bin|safetensors)\b)");
+  static const RE2 state_file(R"((?i)training_state|optim|scheduler|random_states|rng_state|global_step\d|train_state)");
   bool listing = false, weights = false, state = false;
   std::int64_t newest = -1, last = -1, value = 0;
   std::uint64_t at = 0;
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (line.size() > 2000) return;
     if (RE2::PartialMatch(piece(line), command)) {
-      listing = true;
+      listing = line.find("pretrained_model") == std::string_view::npos;
       at = number;
       return;
     }
     if (trim(line).starts_with("$ ")) listing = false;
     if (!listing) return;
-    weights = weights || line.find("pretrained_model") != std::string_view::npos;
-    state = state || line.find("training_state") != std::string_view::npos;
+    weights = weights || line.find("pretrained_model") != std::string_view::npos || RE2::PartialMatch(piece(line), weight_file);
+    state = state || RE2::PartialMatch(piece(line), state_file);
     if (RE2::PartialMatch(piece(line), link, &value)) {
       last = value;
       return;
@@ -118,6 +122,66 @@ void checkpoints(std::string_view text, FactSink& sink) {
   if (last >= 0 && newest >= 0) sink.add("checkpoint.last_behind", last < newest, at);
 }
 
+/// Lists of a session: eps["dataset_from_index"], eps["dataset_to_index"], eps["length"].
+void episode_bounds(std::string_view text, FactSink& sink) {
+  static const RE2 asked(R"((?:dataset_(from|to)_index|\W(length)\W))");
+  std::map<std::string, std::vector<double>> lists;
+  std::string pending;
+  std::uint64_t at = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 16'384) return;
+    const std::string_view body = trim(line);
+    if (body.starts_with(">>>") || body.starts_with("In [")) {
+      std::string bound, length;
+      pending.clear();
+      if (RE2::PartialMatch(piece(body), asked, &bound, &length)) pending = bound.empty() ? length : bound;
+      return;
+    }
+    if (pending.empty()) return;
+    if (auto numbers = bracketed_numbers(body); numbers.size() >= 3) {
+      lists[pending] = std::move(numbers);
+      at = number;
+    }
+    pending.clear();
+  });
+  const auto &from = lists["from"], &to = lists["to"], &length = lists["length"];
+  double errors = 0;
+  for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+    if (to[i] <= from[i] || (i < length.size() && to[i] - from[i] != length[i])) ++errors;
+    if (i + 1 < from.size() && from[i + 1] != to[i]) ++errors;
+  }
+  if (from.empty())
+    for (std::size_t i = 1; i < to.size(); ++i) errors += to[i] <= to[i - 1] ? 1 : 0;
+  if (to.empty())
+    for (std::size_t i = 1; i < from.size(); ++i) errors += from[i] <= from[i - 1] ? 1 : 0;
+  if (from.empty() && to.empty()) return;
+  sink.number("dataset.segments.row_errors", errors, at);
+}
+
+/// An episode table that names files, beside a listing "file-001.parquet 412 823" of the episodes that are in each.
+void episode_files(std::string_view text, FactSink& sink) {
+  static const RE2 range(R"(file[-_](\d{3,6})\.(?:parquet|mp4)\W+(?:episodes?\W+)?(\d{1,7})\W+(?:to\W+)?(\d{1,7})\s*$)");
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> files;
+  for_each_line(text, [&](std::uint64_t, std::string_view line) {
+    std::int64_t file = 0, low = 0, high = 0;
+    if (line.size() <= 400 && RE2::PartialMatch(piece(line), range, &file, &low, &high) && low <= high) files[file] = {low, high};
+  });
+  if (files.empty()) return;
+  double errors = 0;
+  for (const Table& table : number_tables(text, "file_index")) {
+    const auto episode = table.column("episode_index"), file = table.column_ending("file_index");
+    if (!episode || !file) continue;
+    for (const Table::Row& row : table.rows) {
+      const auto there = files.find(static_cast<std::int64_t>(row.values[*file]));
+      const auto number = static_cast<std::int64_t>(row.values[*episode]);
+      if (there == files.end() || number < there->second.first || number > there->second.second) {
+        if (++errors == 1) sink.add("dataset.segments.misfiled_episode", number, row.line);
+      }
+    }
+  }
+  sink.number("dataset.segments.file_errors", errors);
+}
+
 }  // namespace
 
 void extract_session(std::string_view text, std::string_view source, Facts& out) {
@@ -126,6 +190,9 @@ void extract_session(std::string_view text, std::string_view source, Facts& out)
       text.find("Version:") != std::string_view::npos)
     versions(text, sink);
   if (text.find("checkpoints") != std::string_view::npos) checkpoints(text, sink);
+  if (text.find("dataset_from_index") != std::string_view::npos || text.find("dataset_to_index") != std::string_view::npos)
+    episode_bounds(text, sink);
+  if (text.find("file_index") != std::string_view::npos && text.find("file-0") != std::string_view::npos) episode_files(text, sink);
   if (text.find("_is_pad") != std::string_view::npos) padding(text, sink);
   if (text.find("Embedding(") != std::string_view::npos || text.find("vocab_size") != std::string_view::npos || mentions(text, "token id"))
     sizes(text, sink);

@@ -6,6 +6,8 @@
 //   train.grad.{nonfinite,zero_run,repeat_run,spike}               spike: largest over the median of the 20 before
 //   train.lr.{first,last,max,zero_records}
 //   train.{step_falls,mem_slope,data_share,slowest_step}
+//   train.resume.{jump,first_third}   of the first loss after a line that says the run resumes: over the last loss before it
+//                             in the same log; divided by three (to be compared with train.loss.last of another log)
 //   train.{gap_s,gap_ratio}   longest time between two dated records, and over the median
 //     step_falls: the step goes back by more than rounding; mem_slope: growth of the printed memory per record over its
 //     level when it grows all the time; data_share: median share of loading time; slowest_step: longest step over median.
@@ -261,6 +263,26 @@ void step_facts(const std::vector<Record>& records, FactSink& sink) {
   }
 }
 
+void resume_facts(std::string_view text, const std::vector<Record>& records, FactSink& sink) {
+  static const RE2 resumes(R"((?i)\bresum(?:ing|ed) (?:training|from|run|at)|\bloaded? checkpoint (?:from|at) |\brestored? (?:from|checkpoint))");
+  std::uint64_t at = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (at == 0 && line.size() <= 4096 && RE2::PartialMatch(piece(line), resumes)) at = number;
+  });
+  if (at == 0) return;
+  std::optional<double> before;
+  for (const Record& record : records) {
+    if (!record.loss || !std::isfinite(*record.loss) || *record.loss <= 0) continue;
+    if (record.line < at) {
+      before = record.loss;
+      continue;
+    }
+    if (before) sink.number("train.resume.jump", *record.loss / *before, record.line);
+    sink.number("train.resume.first_third", *record.loss / 3, record.line);
+    return;
+  }
+}
+
 }  // namespace
 
 void extract_training(std::string_view text, std::string_view source, Facts& out) {
@@ -274,6 +296,7 @@ void extract_training(std::string_view text, std::string_view source, Facts& out
   loss_facts(records, sink);
   gradient_facts(records, sink);
   rate_facts(records, sink);
+  resume_facts(text, records, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -1,0 +1,107 @@
+// Exceptions of Python programs that run policies, datasets or simulators: what kind, what words, whose code.
+//
+//   exception.text       "ValueError: Unknown suite", of each distinct exception whose frames, text or words are of this field
+//   exception.stack[i]   packages of this field among the frames: lerobot, openpi, transformers, …
+//
+// They serve rules that judge by the words of a message that nobody has seen before; such rules score low.
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/text.h"
+#include "diagnosis/extract_parts.h"
+#include "diagnosis/extract_support.h"
+
+namespace ff::diagnosis {
+
+namespace {
+
+re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+constexpr std::size_t max_exceptions = 8;
+constexpr std::size_t max_message = 500;
+constexpr std::uint64_t reach_of_frame = 12;  ///< lines between the last frame (its source lines, carets) and the exception
+
+struct Raised {
+  std::uint64_t line = 0;
+  bool framed = false;
+  std::string text;
+};
+
+const RE2& frame_pattern() {
+  static const RE2 pattern(R"re(File "([^"]{1,400})", line \d+)re");
+  return pattern;
+}
+
+/// The package of this field that a path or a text names; empty: none.
+std::string package_in(std::string_view s) {
+  static const RE2 pattern(
+      R"((?i)\b(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|accelerate|peft|deepspeed|datasets|safetensors|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server)(?:/|_|-|\b))");
+  std::string name;
+  return RE2::PartialMatch(piece(s), pattern, &name) ? lower(name) : std::string();
+}
+
+bool of_this_field(std::string_view message) {
+  return mentions_any(message, {"action", "observation", "policy", "episode", "camera", "robot", "checkpoint", "dataset", "state_dict", "tensor",
+                                "motor", "gripper", "timestamp", "norm_stats", "normaliz", "tokenizer", "safetensors", "parquet", "simulat"});
+}
+
+std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& packages) {
+  static const RE2 raise(
+      R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
+  static const RE2 starts_with_name(R"(^(?:[A-Za-z_]\w*\.)*[A-Z]\w+: )");
+  std::vector<Raised> out;
+  std::uint64_t last_frame = 0;
+  bool open = false;  // the lines below an exception belong to its message until a blank one
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 4096) return;
+    std::string path, type, message;
+    if (RE2::PartialMatch(piece(line), frame_pattern(), &path)) {
+      last_frame = number;
+      open = false;
+      if (const std::string name = package_in(path); !name.empty()) packages.insert(name);
+      return;
+    }
+    if (open && trim(line).empty()) open = false;
+    if (RE2::PartialMatch(piece(line), raise, &type, &message)) {
+      const bool framed = last_frame != 0 && number - last_frame <= reach_of_frame;
+      open = false;
+      if (!framed && !RE2::PartialMatch(piece(line), starts_with_name)) return;
+      if (out.size() >= max_exceptions) return;
+      const std::string name = type.substr(type.rfind('.') == std::string::npos ? 0 : type.rfind('.') + 1);
+      out.push_back({number, framed, (name + ": " + message).substr(0, max_message)});
+      open = true;
+      return;
+    }
+    if (open && out.back().text.size() < max_message && number - out.back().line <= 3 && line.find("Traceback") == std::string_view::npos)
+      out.back().text += " " + std::string(trim(line).substr(0, max_message));
+  });
+  return out;
+}
+
+}  // namespace
+
+void extract_exception(std::string_view text, std::string_view source, Facts& out) {
+  if (text.find("Error") == std::string_view::npos && text.find("Exception") == std::string_view::npos &&
+      text.find("NotFound") == std::string_view::npos && text.find("Connect") == std::string_view::npos)
+    return;
+  std::set<std::string> packages;
+  const auto raised = raised_in(text, packages);
+  if (raised.empty()) return;
+  const bool frames = RE2::PartialMatch(piece(text), frame_pattern());
+  // Without frames of this field the words around must name it.
+  if (packages.empty() && frames) return;
+  FactSink sink(source, out);
+  std::set<std::string> said;
+  for (const Raised& r : raised) {
+    if (packages.empty() && package_in(r.text).empty() && !of_this_field(r.text)) continue;
+    if (said.insert(r.text).second) sink.add("exception.text", r.text, r.line, r.text);
+  }
+  std::size_t i = 0;
+  for (const std::string& name : packages) sink.add("exception.stack[" + std::to_string(i++) + "]", name);
+}
+
+}  // namespace ff::diagnosis
