@@ -10,6 +10,7 @@
 //   gripper.{hardware_low,hardware_high}   open and closed positions that constants name
 //   gripper.{code_low,code_high}           range that a conversion function of the gripper uses
 //   code.act_state_kept          attribute of a policy class that its acting method grows and that nothing sets back
+//   code.default_hz              a rate that a function takes when it is not told one
 //   code.slices_differ           true: pictures and states of one instant are cut at different ends
 //   gripper.state_mapped         true: an observed gripper value is mapped to -1..1 before it becomes part of the state
 //   code.environ_after_import    name of a variable set after the library that reads it was imported
@@ -75,7 +76,8 @@ struct Patterns {
       R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*\w*std\w*\s*\+\s*\w*mean)"};
   const RE2 environ{
       R"(os\.environ(?:\.setdefault\(|\[)\s*['\"](MUJOCO_GL|PYOPENGL_PLATFORM|MUJOCO_EGL_DEVICE_ID|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|HSA_\w+|PYTORCH_\w+_ALLOC_CONF|MIOPEN_\w+)['\"]\s*(?:\]\s*=|,))"};
-  const RE2 first_action{R"(\w*(?:action_chunk|actions|chunk)\w*\[0\]|\(\s*\w*(?:action_chunk|actions|chunk)\w*\s*,\s*0\s*\))"};
+  const RE2 first_action{
+      R"(\w*(?:action_chunk|actions|chunk)\w*\[0\]|\w*(?:action_chunk|actions|chunk)\w*\[f?["'\w][^\]]*\]\[(?:0|idx)\]|\(\s*\w*(?:action_chunk|actions|chunk)\w*\s*,\s*0\s*\))"};
   const RE2 constant{R"(^(\w*GRIPPER\w*?)_(OPEN|CLOSED?|MIN|MAX)\w*\s*=\s*(-?\d+(?:\.\d+)?)\s*$)"};
   const RE2 converts{R"(\bmin(?:_val)?\s*=\s*(-?\d+(?:\.\d+)?),\s*max(?:_val)?\s*=\s*(-?\d+(?:\.\d+)?))"};
   const RE2 import{
@@ -132,6 +134,7 @@ void fixed_number(const std::vector<CodeLine>& code, FactSink& sink) {
 void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   const Patterns& p = patterns();
   bool loops = false, clears = false, acts = false, post = false;
+  bool raw = false;  // LeRobot's calls give normalised actions; get_action and predict_action of others do not
   std::optional<CodeLine> first_only;
   std::optional<CodeLine> asks;
   double unnormalise = 0, turns = 0;
@@ -140,6 +143,7 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
     clears |= finds(line, p.clears);
     acts |= finds(line, p.acts);
     post |= finds(line, p.post);
+    raw = raw || (line.text.find(".select_action(") != std::string::npos || line.text.find(".predict_action_chunk(") != std::string::npos);
     if (!asks && finds(line, p.asks) && !line.text.starts_with("def ")) asks = line;
     if (finds(line, p.unnormalise) && !line.text.starts_with("def ")) ++unnormalise;
     if (finds(line, p.turn)) ++turns;
@@ -149,7 +153,7 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   if (turns > 0) sink.number("code.image_turns", turns);
   if (unnormalise > 0) sink.number("code.unnormalize_calls", unnormalise);
   if (asks && loops && !clears) sink.add("code.policy_not_reset", true, asks->number, asks->text);
-  if (asks && acts && !post) sink.add("code.unprocessed_actions", true, asks->number, asks->text);
+  if (asks && raw && acts && !post) sink.add("code.unprocessed_actions", true, asks->number, asks->text);
 }
 
 /// Constants of the hand, and the ranges that functions named after the gripper convert between.
@@ -253,6 +257,13 @@ void slices(const std::vector<CodeLine>& code, FactSink& sink) {
   }
 }
 
+void default_rate(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 parameter(R"((?i)^(?:async )?def .*\b(?:fps|hz|control_freq\w*|frequency|rate_hz)\s*(?::\s*\w+\s*)?=\s*(\d+(?:\.\d+)?))");
+  double hz = 0;
+  for (const CodeLine& line : code)
+    if (RE2::PartialMatch(piece(line.text), parameter, &hz)) sink.number("code.default_hz", hz, line.number, line.text);
+}
+
 /// x = 1 - x * 2 and 2 * x - 1 of a gripper value that comes from an observation.
 void gripper_state(const std::vector<CodeLine>& code, FactSink& sink) {
   static const RE2 mapped(
@@ -293,8 +304,8 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
                      text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
                      text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos ||
                      text.find("GRIPPER") != std::string_view::npos || text.find("[1:]") != std::string_view::npos ||
-                     text.find("grip") != std::string_view::npos || text.find("self.") != std::string_view::npos ||
-                     text.find("flip") != std::string_view::npos;
+                     text.find("grip") != std::string_view::npos || text.find("fps") != std::string_view::npos ||
+                     text.find("self.") != std::string_view::npos || text.find("flip") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
                       text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;
@@ -308,6 +319,7 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
   kept_state(code, sink);
   slices(code, sink);
   gripper_state(code, sink);
+  default_rate(code, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -10,6 +10,7 @@
 //   normalizer.passthrough   true: the values after a normaliser are those before it
 //   gripper.{low,high}       each range of a gripper command that is named
 //   actions.{printed_max_abs,all_zero,constant,nonfinite,saturated_share}   saturated_share: of values that are exactly 1 or -1
+//   rate.measured_{low,high}   frames over the seconds that a text gives for them, less and more a tenth
 //   rate.{data_hz,loop_hz}   rates of recording and of the loop that a text names
 
 #include <re2/re2.h>
@@ -208,6 +209,18 @@ void gripper(std::string_view text, FactSink& sink) {
   });
 }
 
+/// "1804 frames, wall clock 30.1 s"
+void measured_rate(std::string_view text, FactSink& sink) {
+  static const RE2 pattern(
+      R"((?i)\b(\d{2,7}) frames\b.{0,40}?\b(?:wall[- ]?clock|duration|took|elapsed|real time|in|over|recorded in)\W{0,4}(?:time\W{0,3})?(\d+(?:\.\d+)?) ?s(?:ec\w*)?\b)");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double frames = 0, seconds = 0;
+    if (line.size() > 2000 || !RE2::PartialMatch(piece(line), pattern, &frames, &seconds) || seconds <= 0) return;
+    sink.number("rate.measured_low", 0.9 * frames / seconds, number, line);
+    sink.number("rate.measured_high", 1.1 * frames / seconds, number, line);
+  });
+}
+
 /// "recorded at 50 Hz", "the loop runs at 10 Hz": who names which rate.
 void rates(std::string_view text, FactSink& sink) {
   static const RE2 rate(R"((?i)(\d+(?:\.\d+)?)\s*(?:Hz|fps)\b)");
@@ -238,6 +251,7 @@ void extract_comparison(std::string_view text, std::string_view source, Facts& o
   if (mentions(text, "action") && mentions_any(text, {"normali", "adapter", "lora"})) sent_actions(text, sink);
   if (mentions(text, "action") || mentions(text, "normaliz") || mentions(text, "normalis")) vectors(text, sink);
   if (mentions(text, "gripper")) gripper(text, sink);
+  if (text.find(" frames") != std::string_view::npos) measured_rate(text, sink);
   if (text.find("Hz") != std::string_view::npos || text.find("fps") != std::string_view::npos) rates(text, sink);
 }
 

@@ -1,6 +1,7 @@
 // Exceptions of Python programs that run policies, datasets or simulators: what kind, what words, whose code.
 //
 //   exception.text       "ValueError: Unknown suite", of each distinct exception whose frames, text or words are of this field
+//   exception.code       the source line of the last frame ("assert key in CONFIGS"), exception.place the functions of the frames
 //   exception.stack[i]   packages of this field among the frames: lerobot, openpi, transformers, …
 //
 // They serve rules that judge by the words of a message that nobody has seen before; such rules score low.
@@ -29,6 +30,8 @@ struct Raised {
   std::uint64_t line = 0;
   bool framed = false;
   std::string text;
+  std::string code;   ///< source line of the last frame
+  std::string place;  ///< functions of its frames, outermost first
 };
 
 const RE2& frame_pattern() {
@@ -39,7 +42,7 @@ const RE2& frame_pattern() {
 /// The package of this field that a path or a text names; empty: none.
 std::string package_in(std::string_view s) {
   static const RE2 pattern(
-      R"((?i)\b(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|accelerate|peft|deepspeed|datasets|safetensors|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server)(?:/|_|-|\b))");
+      R"((?i)\b(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|accelerate|peft|deepspeed|datasets|safetensors|decord|imageio|h5py|zarr|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server)(?:/|_|-|\b))");
   std::string name;
   return RE2::PartialMatch(piece(s), pattern, &name) ? lower(name) : std::string();
 }
@@ -53,26 +56,46 @@ std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& pack
   static const RE2 raise(
       R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
   static const RE2 starts_with_name(R"(^(?:[A-Za-z_]\w*\.)*[A-Z]\w+: )");
+  static const RE2 function(R"(, line \d+, in (\S{1,80}))");
+  static const RE2 bare(R"((?:^|[\s|\]])(AssertionError|NotImplementedError|RuntimeError|ValueError|KeyError):?\s*$)");
   std::vector<Raised> out;
   std::uint64_t last_frame = 0;
-  bool open = false;  // the lines below an exception belong to its message until a blank one
+  std::string place, code;
+  std::size_t column = 0;  // where the frame's line begins behind a prefix of rank, container or CI
+  bool open = false;       // the lines below an exception belong to its message until a blank one
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (line.size() > 4096) return;
     std::string path, type, message;
     if (RE2::PartialMatch(piece(line), frame_pattern(), &path)) {
+      if (last_frame != 0 && number - last_frame > reach_of_frame) place.clear();
       last_frame = number;
+      column = line.find("File \"");
       open = false;
+      code.clear();
+      std::string name_of_function;
+      if (RE2::PartialMatch(piece(line), function, &name_of_function) && place.size() < max_message) place += " " + name_of_function;
       if (const std::string name = package_in(path); !name.empty()) packages.insert(name);
       return;
     }
     if (open && trim(line).empty()) open = false;
+    // "raise ValueError(" of a source line is no exception; the exception stands below it.
+    if (last_frame != 0 && number == last_frame + 1 && line.find("Error: ") == std::string_view::npos) {
+      code = std::string(trim(line.substr(std::min(column, line.size()))).substr(0, 300));
+      return;
+    }
+    if (RE2::PartialMatch(piece(line), bare, &type) && last_frame != 0 && number - last_frame <= reach_of_frame && out.size() < max_exceptions) {
+      out.push_back({number, true, type + ": " + code, code, place});
+      place.clear();
+      return;
+    }
     if (RE2::PartialMatch(piece(line), raise, &type, &message)) {
       const bool framed = last_frame != 0 && number - last_frame <= reach_of_frame;
       open = false;
       if (!framed && !RE2::PartialMatch(piece(line), starts_with_name)) return;
       if (out.size() >= max_exceptions) return;
       const std::string name = type.substr(type.rfind('.') == std::string::npos ? 0 : type.rfind('.') + 1);
-      out.push_back({number, framed, (name + ": " + message).substr(0, max_message)});
+      out.push_back({number, framed, (name + ": " + message).substr(0, max_message), framed ? code : std::string(), framed ? place : std::string()});
+      place.clear();
       open = true;
       return;
     }
@@ -98,7 +121,10 @@ void extract_exception(std::string_view text, std::string_view source, Facts& ou
   std::set<std::string> said;
   for (const Raised& r : raised) {
     if (packages.empty() && package_in(r.text).empty() && !of_this_field(r.text)) continue;
-    if (said.insert(r.text).second) sink.add("exception.text", r.text, r.line, r.text);
+    if (!said.insert(r.text).second) continue;
+    sink.add("exception.text", r.text, r.line, r.text);
+    if (!r.code.empty()) sink.add("exception.code", r.code, r.line, r.code);
+    if (!r.place.empty()) sink.add("exception.place", r.place, r.line, r.text);
   }
   std::size_t i = 0;
   for (const std::string& name : packages) sink.add("exception.stack[" + std::to_string(i++) + "]", name);

@@ -1,6 +1,7 @@
 // Python sessions and version reports.
 //
 //   pythons[0].packages.<name>   of `x.__version__` in a session, `pip show`, and the lists of lerobot-info
+//   packages.{from_source,from_registry}[i]   names that a project takes from a repository; names that were installed by version
 //   dataset.pad.all_frames       true: as many frames are flagged as padding as the dataset has
 //   dataset.segments.{row_errors,file_errors,misfiled_episode}   of episode bounds and files that a session prints
 //   checkpoint.{has_training_state,last_behind}   of a listing of checkpoints/
@@ -53,6 +54,21 @@ void versions(std::string_view text, FactSink& sink) {
       sink.add("pythons[0].packages." + package_name(shown), version, number, line);
       shown.clear();
     }
+  });
+}
+
+/// "transformers @ git+https://…" of a project, and "transformers==4.40.1" of a list of what is installed.
+void origins(std::string_view text, FactSink& sink) {
+  static const RE2 wanted(R"(^\s*['"]?([A-Za-z][\w.-]*)(?:\[[^\]]*\])?\s*@\s*(?:git\+|https?://))");
+  static const RE2 installed(R"(^([A-Za-z][\w.-]*)==\d)");
+  int wants = 0, has = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 400) return;
+    std::string name;
+    if (wants < 256 && RE2::PartialMatch(piece(line), wanted, &name))
+      sink.add("packages.from_source[" + std::to_string(wants++) + "]", package_name(name), number, line);
+    else if (has < 2048 && RE2::PartialMatch(piece(line), installed, &name))
+      sink.add("packages.from_registry[" + std::to_string(has++) + "]", package_name(name), number, line);
   });
 }
 
@@ -189,6 +205,7 @@ void extract_session(std::string_view text, std::string_view source, Facts& out)
   if (text.find("__version__") != std::string_view::npos || text.find("version:") != std::string_view::npos ||
       text.find("Version:") != std::string_view::npos)
     versions(text, sink);
+  if (text.find("==") != std::string_view::npos || text.find("git+") != std::string_view::npos) origins(text, sink);
   if (text.find("checkpoints") != std::string_view::npos) checkpoints(text, sink);
   if (text.find("dataset_from_index") != std::string_view::npos || text.find("dataset_to_index") != std::string_view::npos)
     episode_bounds(text, sink);

@@ -32,7 +32,7 @@ re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
 struct Record {
   std::uint64_t line = 0;
   std::optional<double> clock;  ///< seconds, from the line's date
-  std::optional<double> step, loss, grad, lr, memory, data_s, update_s;
+  std::optional<double> step, loss, grad, lr, memory, data_s, update_s, total_s;
 };
 
 /// "200", "1K", "6.2K", "nan", "-inf".
@@ -61,8 +61,10 @@ void take(Record& record, std::string_view key, std::optional<double> value) {
   if (name == "grdn" || name == "grad_norm" || name == "gradnorm") record.grad = value;
   if (name == "lr" || name == "learning_rate") record.lr = value;
   if (name == "mem_gb" || name == "allocated" || name == "mem") record.memory = value;
-  if (name == "data_s") record.data_s = value;
-  if (name == "updt_s" || name == "time" || name == "steptime") record.update_s = value;
+  if (name == "data_s" || name == "data_time" || name == "data_t" || name == "load_time" || name == "dataload_time" || name == "dataloading_s")
+    record.data_s = value;
+  if (name == "step_time" || name == "iter_time" || name == "batch_time" || name == "total_time") record.total_s = value;
+  if (name == "updt_s" || name == "time" || name == "steptime" || name == "model_time" || name == "compute_time") record.update_s = value;
 }
 
 /// Seconds of "2026-01-22 09:04:58" on a clock that only serves for differences.
@@ -80,7 +82,7 @@ std::optional<double> clock_of(std::string_view line) {
 std::vector<Record> records_of(std::string_view text) {
   // A key, a separator, a value. The keys are few, so that prose does not become a record.
   static const RE2 pair(
-      R"((?i)(?:^|[^\w./-])'?(step|global_step|loss|train/loss|train_loss|grdn|grad_?norm|lr|learning_rate|mem_gb|data_s|updt_s|steptime)'?(?:\s*[:=]\s*|\s+)'?(-?(?:\d[\d.]*(?:e[+-]?\d+)?[KMB]?|nan|inf(?:inity)?))\b)");
+      R"((?i)(?:^|[^\w./-])'?(step|global_step|loss|train/loss|train_loss|grdn|grad_?norm|lr|learning_rate|mem_gb|data_s|data_time|data_t|load_time|dataload_time|dataloading_s|step_time|iter_time|batch_time|total_time|model_time|compute_time|updt_s|steptime)'?(?:\s*[:=]\s*|\s+)'?(-?(?:\d[\d.]*(?:e[+-]?\d+)?[KMB]?|nan|inf(?:inity)?))\b)");
   std::vector<Record> out;
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (out.size() >= 1'000'000 || line.size() > 1u << 20) return;
@@ -200,6 +202,8 @@ void rate_facts(const std::vector<Record>& records, FactSink& sink) {
     }
     if (record.data_s && record.update_s && *record.data_s + *record.update_s > 0)
       shares.push_back(*record.data_s / (*record.data_s + *record.update_s));
+    if (record.data_s && !record.update_s && record.total_s && *record.total_s > 0 && *record.data_s <= *record.total_s)
+      shares.push_back(*record.data_s / *record.total_s);
     if (record.update_s && *record.update_s > 0) {
       updates.push_back(*record.update_s);
       slowest = std::max(slowest, *record.update_s);
