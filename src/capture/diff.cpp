@@ -277,6 +277,17 @@ Things work(const Capture& c) {
   return out;
 }
 
+/// What `firstfault check` was asked with (probe "check").
+Things check_members(const Capture& c, std::string_view which) {
+  const Value& members = c.probe("check")[which];
+  if (members.is_null()) return std::nullopt;
+  std::map<std::string, std::string> out;
+  for (const auto& [name, value] : members.members()) out[name] = value.as_text();
+  return out;
+}
+Things check_options(const Capture& c) { return check_members(c, "options"); }
+Things check_configs(const Capture& c) { return check_members(c, "configs"); }
+
 /// Configuration files; compared line by line.
 Things files(const Capture& c) {
   std::map<std::string, std::string> out;
@@ -368,7 +379,9 @@ constexpr std::array domains{
     Domain{"configuration", "file", files, true},
     Domain{"configuration", "setting", settings},
     Domain{"configuration", "work tree", work},
+    Domain{"configuration", "file given with --config", check_configs, true},
     Domain{"command-line", "kernel argument", kernel_arguments},
+    Domain{"command-line", "option of check", check_options},
     Domain{"access", "device node", access},
     Domain{"access", "user", user},
     Domain{"access", "limit", limits},

@@ -10,6 +10,8 @@
 #include "capture/redact.h"
 #include "cli/check_session.h"
 #include "cli/options.h"
+#include "knowledge/knowledge.h"
+#include "ladder/fill_in.h"
 #include "report/style.h"
 #include "verdict/again.h"
 
@@ -26,6 +28,34 @@ bool asked(const std::string& command) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+/// Where this program lies: a proof that calls firstfault finds it there when it is not on the PATH.
+std::string own_directory() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+/// The proofs come from the earlier result: after the fix the check passes and carries none. What they named of the inputs of
+/// then (the dataset that was broken) names those of now (its repaired copy).
+Result<std::vector<std::string>> proofs_of(const Value& report, std::string_view fault, const CheckOptions& before, const CheckOptions& now) {
+  const auto knowledge = knowledge::Knowledge::with(now.kb);
+  if (!knowledge) return std::unexpected(knowledge.error());
+  std::vector<std::string> out;
+  for (const auto& rung : report["rungs"].items())
+    for (const auto& check : rung["checks"].items()) {
+      if (check["id"].as_text() != fault) continue;
+      const std::string cause(check["causes"].items().empty() ? "" : check["causes"].items().front().as_text());
+      const auto* known = (*knowledge)->cause(cause);
+      for (const auto& line : check["verify"].items()) {
+        std::string proof(line.as_text());
+        if (known != nullptr)
+          for (const auto& raw : known->verify)
+            if (ladder::filled_in(raw, cause, before.inputs) == line.as_text()) proof = ladder::filled_in(raw, cause, now.inputs);
+        out.push_back(std::move(proof));
+      }
+    }
+  return out;
+}
+
 /// Runs the cause's proofs on this machine; says of each what came out, or why it was not run.
 Value run_proofs(const std::vector<std::string>& commands, const CheckOptions& options) {
   Value out = Value::list();
@@ -39,7 +69,7 @@ Value run_proofs(const std::vector<std::string>& commands, const CheckOptions& o
     } else if (kind == verdict::VerifyKind::changes && !options.yes && !asked(command)) {
       item.set("outcome", "not run: it may change something (--yes runs it)");
     } else {
-      ChildOptions child{.argv = {"/bin/sh", "-c", command}};
+      ChildOptions child{.argv = {"/bin/sh", "-c", "PATH=$PATH:$0\n" + command, own_directory()}};
       child.time_limit = verify_limit;
       child.output_limit_bytes = 64U << 10;
       const auto result = run_child(child);
@@ -69,25 +99,29 @@ int check_again(CheckOptions options) {
   // The earlier run judged a recorded machine: this one would prove nothing about it.
   if (options.from.empty() && !record->manifest["inputs"]["from"].items().empty())
     return report_error(Error{"judged a capture, not this machine", *earlier, "give a newer capture of that machine with --from", 2});
+  CheckOptions before;
+  inputs_from_value(record->manifest["inputs"], before);
   inputs_from_value(record->manifest["inputs"], options);
+  for (const auto& word : options.inputs.workload_command)
+    if (contains(word, capture::redacted_mark))
+      return report_error(Error{"its command held a secret, which is not stored", *earlier, "give the command again after --", 2});
   options.parent = *earlier;
 
   auto run = run::Run::create(root, {.command = "check", .argv = capture::redact_arguments(redacted_command_line()), .parent = *earlier});
   if (!run) return report_error(run.error());
   auto session = run_check_session(options, fault, *run);
   if (!session) return report_error(*run, session.error());
-  // The proof comes from the earlier result: after the fix the check passes and carries none.
-  std::vector<std::string> proofs;
-  for (const auto& rung : (*document)["rungs"].items())
-    for (const auto& check : rung["checks"].items())
-      if (check["id"].as_text() == fault)
-        for (const auto& line : check["verify"].items()) proofs.emplace_back(line.as_text());
-  const Value outcomes = run_proofs(proofs, options);
+  const auto proofs = proofs_of(*document, fault, before, options);
+  if (!proofs) return report_error(*run, proofs.error());
+  const Value outcomes = run_proofs(*proofs, options);
   const auto outcome = verdict::judge_again(fault, session->climb);
   session->notes.insert(session->notes.begin(), fmt::format("{}: {} ({} in the run before)", verdict::outcome_name(outcome), fault, options.again));
-  for (const auto& item : outcomes.items())
-    session->notes.push_back(fmt::format("proof $ {}  -> {}{}", item["command"].as_text(), item["outcome"].as_text(),
-                                         item["output"].as_text().empty() ? "" : ": " + std::string(trim(item["output"].as_text().substr(0, 200)))));
+  for (const auto& item : outcomes.items()) {
+    // The first words of what it printed, on one line.
+    std::string said;
+    for (const std::string_view word : words(item["output"].as_text().substr(0, 200))) said += (said.empty() ? ": " : " ") + std::string(word);
+    session->notes.push_back(fmt::format("proof $ {}  -> {}{}", item["command"].as_text(), item["outcome"].as_text(), said));
+  }
   Value event = Value::object({{"check", fault}, {"outcome", std::string(verdict::outcome_name(outcome))}, {"proofs", outcomes}});
   Value there = event;
   there.set("run", run->path());

@@ -10,7 +10,6 @@
 namespace ff::cli {
 namespace {
 
-constexpr std::uint64_t max_config_bytes = 4ULL << 20;
 constexpr std::size_t max_diff_bytes = 16U << 20;
 
 std::string python_packages(const facts::PythonEnv& python) {

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "capture/collect.h"
@@ -28,6 +29,31 @@ Result<capture::Capture> take_capture(const CheckOptions& options) {
   collect.wake = options.wake;
   collect.environment = capture::current_environment();
   return capture::collect(collect);
+}
+
+/// Puts what was asked, and the configuration files that belong to it, into the capture, where two runs can be compared.
+/// Which rung or check was asked for is no variable of the answer.
+Result<void> add_inputs(capture::Capture& capture, const CheckOptions& o) {
+  Value asked = Value::object(), configs = Value::object();
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) asked.set(name, value);
+  };
+  add("--dataset", o.inputs.dataset);
+  add("--policy", o.inputs.policy);
+  add("--python", o.inputs.python);
+  add("--workload", o.inputs.workload);
+  add("--results", o.inputs.results);
+  add("--device", o.inputs.device);
+  add("--work-root", o.inputs.work_root);
+  add("--kb", join(o.kb, " "));
+  add("-- command", join(capture::redact_arguments(o.inputs.workload_command), " "));
+  for (const auto& path : o.configs) {
+    const auto content = read_file(path, max_config_bytes);
+    if (!content) return std::unexpected(content.error());
+    configs.set(path, to_utf8(capture::redact_text(*content)));
+  }
+  capture.add_probe("check", Value::object({{"options", std::move(asked)}, {"configs", std::move(configs)}}));
+  return {};
 }
 
 /// States which variables changed since the parent's capture, and warns when more than one layer did.
@@ -88,7 +114,7 @@ Value inputs_value(const CheckOptions& o) {
                         {"python", o.inputs.python},
                         {"workload", o.inputs.workload},
                         {"results", o.inputs.results},
-                        {"workload_command", Value::list_of(o.inputs.workload_command)},
+                        {"workload_command", Value::list_of(capture::redact_arguments(o.inputs.workload_command))},
                         {"device", o.inputs.device},
                         {"work_root", o.inputs.work_root},
                         {"configs", Value::list_of(o.configs)},
@@ -128,6 +154,7 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   auto capture = take_capture(options);
   if (!capture) return std::unexpected(capture.error());
   session.capture = std::move(*capture);
+  if (auto added = add_inputs(session.capture, options); !added) return std::unexpected(added.error());
   if (auto stored = capture::store(session.capture, run.file("capture")); !stored) return std::unexpected(stored.error());
   session.machine = facts::read_machine(session.capture, **knowledge);
   session.summary = report::machine_summary(session.machine);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct CheckOptions {
   std::string again, parent, runs;
   bool list = false, json = false, all = false;
 };
+
+/// The most that is kept of a configuration file given with --config.
+inline constexpr std::uint64_t max_config_bytes = 4ULL << 20;
 
 /// One climb with everything that belongs to it.
 struct CheckSession {

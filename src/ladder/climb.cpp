@@ -4,19 +4,22 @@
 #include <set>
 
 #include "knowledge/knowledge.h"
+#include "ladder/fill_in.h"
 #include "ladder/ladder.h"
 
 namespace ff::ladder {
 namespace {
 
 /// Adds the text of the first cause, which is written once, in knowledge/.
-void complete_from_knowledge(CheckResult& result, const knowledge::Knowledge& knowledge) {
+void complete_from_knowledge(CheckResult& result, const CheckContext& context) {
   if ((result.status != Status::fail && result.status != Status::warn) || result.causes.empty()) return;
-  const auto* cause = knowledge.cause(result.causes.front());
+  const auto* cause = context.knowledge.cause(result.causes.front());
   if (cause == nullptr) return;
-  const auto add = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
-    for (const auto& line : from)
-      if (std::ranges::find(to, line) == to.end()) to.push_back(line);
+  const auto add = [&](std::vector<std::string>& to, const std::vector<std::string>& from) {
+    for (const auto& raw : from) {
+      std::string line = filled_in(raw, cause->id, context.inputs);
+      if (std::ranges::find(to, line) == to.end()) to.push_back(std::move(line));
+    }
   };
   add(result.fix, cause->fix);
   add(result.verify, cause->verify);
@@ -70,7 +73,7 @@ CheckResult run_check(const Check& check, const CheckContext& context, const std
   if (result.status == Status::fail && result.causes.empty())
     result = CheckResult::error(Error{"failed without naming a cause: " + result.summary, std::string(check.id), "please report this", 3});
   result.id = check.id;
-  complete_from_knowledge(result, context.knowledge);
+  complete_from_knowledge(result, context);
   result.duration = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
   return result;
 }

@@ -206,11 +206,14 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
     first_fault_text(out, *fault, style, width);
   else
     out += "\n" + style.green("No fault found") + " on the rungs that were tried.\n";
-  if (fault != nullptr && !context.diagnoses.items().empty()) {
-    out += "\nWhat the logs say\n";
+  if (fault != nullptr) {
+    // That there is no GPU is beside the point where nobody asked for one (--rung dataset, --device cpu).
+    const bool device_tried = !climb.rungs.empty() && climb.rungs.front().status != ladder::RungStatus::not_reached &&
+                              climb.rungs.front().status != ladder::RungStatus::skip;
     std::size_t shown = 0;
     for (const auto& diagnosis : context.diagnoses.items()) {
-      if (diagnosis["benign"].as_bool() || ++shown > 3) continue;
+      if (diagnosis["benign"].as_bool() || (!device_tried && diagnosis["cause"].as_text().starts_with("device.")) || shown == 3) continue;
+      if (shown++ == 0) out += "\nWhat the logs say\n";
       bullet(out, fmt::format("{} ({}): {}", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text(), diagnosis["title"].as_text()), 2,
              width);
     }

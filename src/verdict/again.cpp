@@ -38,7 +38,7 @@ bool only_looks(std::string_view segment) {
                                [](std::string_view w) { return w.starts_with("--show") || w == "-a" || w == "--json"; });
   if (program == "pip" || program == "pip3")
     return parts.size() > 1 && (parts[1] == "list" || parts[1] == "show" || parts[1] == "check" || parts[1] == "freeze");
-  if (program == "firstfault") return true;
+  if (program == "firstfault") return !has("--fix") && !has("merge") && !has("encode") && !has("enable") && !has("stress");
   return std::ranges::find(looking, program) != looking.end();
 }
 

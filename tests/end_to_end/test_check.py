@@ -67,6 +67,19 @@ class Check(unittest.TestCase):
         self.assertEqual(fixed.returncode, 0, fixed.stderr)
         self.assertIn("changed", json.loads(fixed.stdout), "what changed between the two captures is stated")
 
+    def test_parent_compares_command_line_and_configuration_files(self):
+        config = pathlib.Path(self.runs) / "train.yaml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text("lr: 1e-4\nhf_token: hf_abcdefghijklmnopqrstuvwxyz012345\n")
+        first = document(self.check("--from", BROKEN, "--config", config, "--json"))
+        config.write_text("lr: 1e-3\nhf_token: hf_abcdefghijklmnopqrstuvwxyz012345\n")
+        second = document(self.check("--from", BROKEN, "--config", config, "--device", "hip", "--parent", first["run"], "--json"))
+        changes = {c["name"]: c for c in second["changed"]["changes"]}
+        self.assertEqual(changes["--device"], {"group": "command-line", "what": "option of check", "name": "--device", "before": None, "after": "hip"})
+        self.assertEqual((changes[str(config)]["removed_lines"], changes[str(config)]["added_lines"]), (["lr: 1e-4"], ["lr: 1e-3"]))
+        self.assertTrue(any("2 layers changed at once" in n for n in second["notes"]), second["notes"])
+        self.assertNotIn("hf_abc", (pathlib.Path(first["run"]) / "capture/manifest.json").read_text())
+
     def test_parent_states_what_changed(self):
         first = document(self.check("--from", HEALTHY, "--json"))
         second = document(self.check("--from", BROKEN, "--parent", first["run"], "--json"))

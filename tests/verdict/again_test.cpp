@@ -30,16 +30,16 @@ TEST(Again, TellsFixedFromNotFixedFromAnotherFault) {
 }
 
 TEST(Again, OnlyRunsWhatOnlyLooks) {
-  for (const char* command :
-       {"test -w /dev/kfd", "ls -l /dev/kfd /dev/dri", "dmesg | grep -i amdgpu", "id | grep render && ls /dev/dri", "rocminfo 2>/dev/null | grep gfx",
-        "dkms status", "HIP_VISIBLE_DEVICES=0 rocminfo", "journalctl -k -b -1", "amd-smi static", "ldconfig -p", "firstfault check --rung device"})
+  for (const char* command : {"test -w /dev/kfd", "ls -l /dev/kfd /dev/dri", "dmesg | grep -i amdgpu", "id | grep render && ls /dev/dri",
+                              "rocminfo 2>/dev/null | grep gfx", "dkms status", "HIP_VISIBLE_DEVICES=0 rocminfo", "journalctl -k -b -1",
+                              "amd-smi static", "ldconfig -p", "firstfault check --rung device", "firstfault data check /data/set"})
     EXPECT_EQ(classify_verify(command), VerifyKind::reads) << command;
 }
 
 TEST(Again, AsksBeforeAnythingThatMayChangeSomething) {
   for (const char* command : {"sudo modprobe amdgpu", "python train.py", "dmesg -c", "echo 1 > /sys/x", "cat $(rm x)", "ls; rm -rf x", "ls & reboot",
                               "sort -o f f", "journalctl --rotate", "amd-smi reset -g 0", "rocm-smi --setperflevel high", "pip install torch",
-                              "ldconfig", "ls | tee x", "python -c 'import torch; print(1)'"})
+                              "ldconfig", "ls | tee x", "firstfault data check a --fix -o b", "python -c 'import torch; print(1)'"})
     EXPECT_EQ(classify_verify(command), VerifyKind::changes) << command;
 }
 
