@@ -52,6 +52,12 @@ bool of_this_field(std::string_view message) {
                                 "motor", "gripper", "timestamp", "norm_stats", "normaliz", "tokenizer", "safetensors", "parquet", "simulat"});
 }
 
+/// A source line that works with an environment, a policy or a robot: a user's own script is of this field by that.
+bool code_of_this_field(const std::string& code) {
+  static const RE2 pattern(R"(\b(?:envs?|policy|robot|obs|observations?|actions?|episodes?|dataset|cameras?)\b)");
+  return RE2::PartialMatch(piece(code), pattern);
+}
+
 std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& packages) {
   static const RE2 raise(
       R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
@@ -115,12 +121,11 @@ void extract_exception(std::string_view text, std::string_view source, Facts& ou
   const auto raised = raised_in(text, packages);
   if (raised.empty()) return;
   const bool frames = RE2::PartialMatch(piece(text), frame_pattern());
-  // Without frames of this field the words around must name it.
-  if (packages.empty() && frames) return;
   FactSink sink(source, out);
   std::set<std::string> said;
   for (const Raised& r : raised) {
-    if (packages.empty() && package_in(r.text).empty() && !of_this_field(r.text)) continue;
+    // Without frames of this field its source line must be, or, where no frames were handed over, the words.
+    if (packages.empty() && !code_of_this_field(r.code) && (frames || (package_in(r.text).empty() && !of_this_field(r.text)))) continue;
     if (!said.insert(r.text).second) continue;
     sink.add("exception.text", r.text, r.line, r.text);
     if (!r.code.empty()) sink.add("exception.code", r.code, r.line, r.code);

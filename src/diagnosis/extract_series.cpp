@@ -67,16 +67,18 @@ void tail(std::string_view text, FactSink& sink) {
 }
 
 void memory_growth(std::string_view text, FactSink& sink) {
-  static const RE2 reading(R"((?i)\b(?:mem(?:ory)?(?:_\w+)?|vram|gpu_mem|allocated|rss)\W{1,4}(\d+(?:\.\d+)?)\s*([GM])i?B?\b)");
+  // The unit stands behind the number ("mem: 12.1 GiB") or in the name ("rss_gb=41.2").
+  static const RE2 reading(
+      R"re((?i)\b[a-z_]*(?:mem(?:ory)?|vram|allocated|rss)[a-z_]*?(?:_([gm])i?b)?["']?[^\w.+-]{1,4}(\d+(?:\.\d+)?)\s*(?:([gm])(?:i?b)?\b)?)re");
   static const RE2 counted(R"((?i)\b(?:step|iter(?:ation)?|epoch|batch)\W{0,4}\d)");
   std::vector<Point> points;
   bool grows = true;
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     double value = 0;
-    std::string unit;
+    std::string named, unit;
     if (line.size() > max_series_line || points.size() >= max_points || !RE2::PartialMatch(piece(line), counted)) return;
-    if (!RE2::PartialMatch(piece(line), reading, &value, &unit)) return;
-    if (lower(unit) == "m") value /= 1024;
+    if (!RE2::PartialMatch(piece(line), reading, &named, &value, &unit) || (named.empty() && unit.empty())) return;
+    if (lower(unit.empty() ? named : unit) == "m") value /= 1024;
     if (!points.empty() && value <= points.back().value) grows = false;
     points.push_back({value, number});
   });
