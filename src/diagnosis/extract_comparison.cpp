@@ -12,6 +12,7 @@
 //   actions.{printed_max_abs,all_zero,constant,nonfinite,saturated_share}   saturated_share: of values that are exactly 1 or -1
 //   rate.measured_{low,high}   frames over the seconds that a text gives for them, less and more a tenth
 //   rate.{data_hz,loop_hz}   rates of recording and of the loop that a text names
+//   rate.share_of_target     the lowest rate that a text gives beside its target, over that target
 
 #include <re2/re2.h>
 
@@ -240,6 +241,24 @@ void rates(std::string_view text, FactSink& sink) {
   });
 }
 
+/// "control loop: 11.8 Hz (target 30 Hz)": the lowest share of its own target that a rate reaches.
+void share_of_target(std::string_view text, FactSink& sink) {
+  static const RE2 pair(
+      R"((?i)(\d+(?:\.\d+)?)\s*(?:Hz|fps)\b[^\n\d]{0,30}\b(?:target|wanted|desired|requested|goal|expected|nominal|instead of|should be)\b[^\n\d]{0,12}(\d+(?:\.\d+)?))");
+  std::optional<double> least;
+  std::uint64_t where = 0;
+  std::string_view which;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double hz = 0, target = 0;
+    if (line.size() > 400 || !RE2::PartialMatch(piece(line), pair, &hz, &target) || hz <= 0 || target <= 0) return;
+    if (mentions_any(line, {"monitor", "display", "refresh", "MHz", "GHz", "game"}) || hz / target >= least.value_or(1e9)) return;
+    least = hz / target;
+    where = number;
+    which = line;
+  });
+  if (least) sink.number("rate.share_of_target", *least, where, which);
+}
+
 }  // namespace
 
 void extract_comparison(std::string_view text, std::string_view source, Facts& out) {
@@ -252,6 +271,7 @@ void extract_comparison(std::string_view text, std::string_view source, Facts& o
   if (mentions(text, "action") || mentions(text, "normaliz") || mentions(text, "normalis")) vectors(text, sink);
   if (mentions(text, "gripper")) gripper(text, sink);
   if (text.find(" frames") != std::string_view::npos) measured_rate(text, sink);
+  if (text.find("Hz") != std::string_view::npos || text.find("fps") != std::string_view::npos) share_of_target(text, sink);
   if (text.find("Hz") != std::string_view::npos || text.find("fps") != std::string_view::npos) rates(text, sink);
 }
 

@@ -3,7 +3,7 @@
 //   dataset.info.{codebase_version,fps,robot_type,total_episodes,total_frames,total_tasks,last_episode,last_index,
 //                 splits_end,action_dim,state_dim,cameras[i]}
 //   dataset.stats.<feature>.{min,max,mean,std,count}     of features with one value
-//   dataset.stats.<feature>.{dim,zero_std,nonfinite,max_abs,inverted,zero_range,narrow}   of vectors (states, actions)
+//   dataset.stats.<feature>.{dim,zero_std,nonfinite,max_abs,outlier,inverted,zero_range,narrow}   of vectors (states, actions)
 //   dataset.stats.{features,nonfinite}                    over all features
 //   dataset.episodes.{count,frames,out_of_order,duplicates,first,last}
 //
@@ -100,6 +100,12 @@ void read_statistics(const Document& document, const Value& features, std::strin
       if (!spread.empty()) sink.number(base + "zero_std", zero, document.line);
       sink.number(base + "inverted", inverted, document.line);
       if (max_abs > 0) sink.number(base + "max_abs", max_abs, document.line);
+      // How many standard deviations the farthest value lies from the mean of its dimension.
+      const auto middle = flat_numbers(feature["mean"]);
+      double outlier = 0;
+      for (std::size_t i = 0; i < std::min({low.size(), high.size(), spread.size(), middle.size()}); ++i)
+        if (spread[i] > 1e-6) outlier = std::max({outlier, (high[i] - middle[i]) / spread[i], (middle[i] - low[i]) / spread[i]});
+      if (std::isfinite(outlier) && outlier > 0) sink.number(base + "outlier", outlier, document.line);
     }
     sink.number(base + "nonfinite", nonfinite, document.line);
   }

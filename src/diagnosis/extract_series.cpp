@@ -4,6 +4,7 @@
 //   series.tail_ratio     largest named percentile (p99, p99.9, max) over the median of one line
 //   series.memory_growth  last over first of at least four memory readings that only grow
 //   series.runs_differ    true: a loop that prints a checksum printed different ones
+//   series.same_seed_differs  true: a command with a seed, typed again, gave another result
 
 #include <re2/re2.h>
 
@@ -103,6 +104,24 @@ void runs(std::string_view text, FactSink& sink) {
   }
 }
 
+/// The same command with a seed, more than once in a transcript: did it answer the same? Times may differ, results may not.
+void same_command(std::string_view text, FactSink& sink) {
+  static const RE2 seeded(R"((?i)\bseeds?\b)");
+  static const RE2 judged(R"((?i)\b(?:success\w*|reward\w*|score|return|pc_success|result\w*|accuracy|loss)\b)");
+  std::map<std::string, std::vector<std::string>> answers;
+  for (const capture::TranscriptPiece& p : capture::split_transcript(text)) {
+    if (p.command.size() > max_series_line || !RE2::PartialMatch(p.command, seeded) || answers.size() >= max_points) continue;
+    std::string results;
+    for (std::string_view line : lines(p.output))
+      if (line.size() <= max_series_line && results.size() < 4 * max_series_line && RE2::PartialMatch(piece(line), judged))
+        results += std::string(trim(line)) + "\n";
+    if (results.empty()) continue;
+    auto& seen = answers[std::string(trim(p.command))];
+    seen.push_back(results);
+    if (seen.size() == 2) sink.add("series.same_seed_differs", seen[0] != seen[1], p.command_line, p.command);
+  }
+}
+
 }  // namespace
 
 void extract_series(std::string_view text, std::string_view source, Facts& out) {
@@ -112,6 +131,7 @@ void extract_series(std::string_view text, std::string_view source, Facts& out) 
   if (mentions_any(text, {"mem", "vram", "alloc", "rss"})) memory_growth(text, sink);
   if (text.find("sum") != std::string_view::npos && mentions_any(text, {"md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum", "xxhsum"}))
     runs(text, sink);
+  if (mentions_any(text, {"seed"})) same_command(text, sink);
 }
 
 }  // namespace ff::diagnosis
