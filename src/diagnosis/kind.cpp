@@ -14,7 +14,14 @@ using namespace knowledge;
 
 namespace {
 
-constexpr std::uint32_t prose = kind_program | kind_traceback | kind_shell | kind_train_log | kind_evaluation | kind_text | kind_stacks | kind_env;
+/// "amdgpu 0000:03:00.0": a driver that speaks of a PCI function, of any domain.
+bool names_pci_function(std::string_view s, std::string_view driver) {
+  for (auto at = s.find(driver); at != std::string_view::npos; at = s.find(driver, at + 1)) {
+    const std::string_view domain = s.substr(at + driver.size(), 5);
+    if (domain.size() == 5 && domain[4] == ':' && domain.find_first_not_of("0123456789abcdef") == 4) return true;
+  }
+  return false;
+}
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return contains(text, part); });
@@ -92,7 +99,8 @@ bool looks_like_kernel_line(std::string_view line) {
     while (i < s.size() && s[i] >= '0' && s[i] <= '9') ++i;
     if (i > digits && i + 7 < s.size() && s[i] == '.' && s[i + 7] == ']') return true;
   }
-  return has_any(s, {" kernel: ", "amdgpu 0000:", "kfd kfd: ", "[drm:", "[drm] ", "amdgpu: [", "pcieport 0000:", "AMD-Vi: "});
+  return has_any(s, {" kernel: ", "kfd kfd: ", "[drm:", "[drm] ", "amdgpu: [", "AMD-Vi: "}) || names_pci_function(s, "amdgpu ") ||
+         names_pci_function(s, "pcieport ");
 }
 
 std::uint32_t kinds_of_line(std::string_view line) {
@@ -127,10 +135,10 @@ std::uint32_t kinds_of(std::string_view path, std::string_view sample) {
     kinds |= kind_config;
   // Logs, transcripts and prose; a configuration file or source code says nothing about what was printed.
   const bool only_kernel = c.kernel * 10 >= c.lines * 9 && c.lines > 0;
-  if (!code_name && !config_name && !only_kernel) kinds |= prose;
+  if (!code_name && !config_name && !only_kernel) kinds |= kinds_of_prose;
   if ((kinds & kind_config) != 0) kinds |= kind_env;
-  if (c.prompts > 0) kinds |= prose;
-  if (contains(sample, "Traceback (most recent call last)")) kinds |= prose;
+  if (c.prompts > 0) kinds |= kinds_of_prose;
+  if (contains(sample, "Traceback (most recent call last)")) kinds |= kinds_of_prose;
   if (name.ends_with(".sh") || name.ends_with(".sbatch") || name.ends_with(".slurm")) kinds |= kind_shell;
   if (has_any(sample, {"success_rate", "pc_success", "success rate", "Success rate", "episode", "Episode"})) kinds |= kind_evaluation;
   return kinds;

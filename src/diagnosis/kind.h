@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "knowledge/model.h"
+
 namespace ff::diagnosis {
 
 /// Which kinds of source a text is (bits of knowledge::Kind), from its content and, for configuration and code, its
@@ -15,6 +17,11 @@ namespace ff::diagnosis {
 
 /// Kernel logs carry one message a line with its own prefix.
 [[nodiscard]] bool looks_like_kernel_line(std::string_view line);
+
+/// What programs print, and texts about it.
+inline constexpr std::uint32_t kinds_of_prose = knowledge::kind_program | knowledge::kind_traceback | knowledge::kind_shell |
+                                                knowledge::kind_train_log | knowledge::kind_evaluation | knowledge::kind_text |
+                                                knowledge::kind_stacks | knowledge::kind_env;
 
 inline constexpr std::size_t kind_sample_bytes = 256u << 10;
 

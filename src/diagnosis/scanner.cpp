@@ -3,23 +3,23 @@
 #include <hs/hs_runtime.h>
 #include <re2/re2.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "base/text.h"
+#include "diagnosis/form_cache.h"
 #include "diagnosis/kind.h"
 #include "diagnosis/moment.h"
+#include "knowledge/form.h"
 #include "knowledge/impl.h"
 
 namespace ff::diagnosis {
 
 using knowledge::Knowledge;
+using knowledge::LineForm;
 using knowledge::Pattern;
 using knowledge::Signal;
 
@@ -59,20 +59,6 @@ std::string plain_text(std::string_view pattern) {
     out.push_back(c);
   }
   return out;
-}
-
-/// What a line of known form has shown: the signals of the form `key`.
-struct Verdict {
-  std::uint64_t key = 0;
-  std::uint32_t count = 0;
-  std::array<std::uint32_t, 6> signals{};
-};
-constexpr std::size_t verdict_slots = 1u << 13;
-constexpr std::size_t max_remembered_line = 400;
-
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
-  return (x ^ (x >> 32)) * 0xd6e8feb86659fd93ULL;
 }
 
 struct FollowState {
@@ -128,99 +114,39 @@ std::uint64_t shape_of(std::string_view line) {
   return hash;
 }
 
-/// Length of the time stamp at the head of a line: "[   12.345678]", "Nov 30 15:21:10", "2026-11-30T15:21:10.123456+00:00".
-std::size_t stamp_length(std::string_view line) {
-  const auto digits_until = [&](std::size_t from, std::string_view also) {
-    while (from < line.size() && ((line[from] >= '0' && line[from] <= '9') || also.find(line[from]) != std::string_view::npos)) ++from;
-    return from;
-  };
-  if (line.starts_with('[')) {
-    const std::size_t end = digits_until(1, " .");
-    return end < line.size() && line[end] == ']' ? end : 0;
-  }
-  if (line.size() > 15 && line[3] == ' ' && line[9] == ':' && line[12] == ':') return 15;
-  if (line.size() > 19 && line[4] == '-' && line[7] == '-') return digits_until(0, "-T:.+");
-  return 0;
-}
-
-/// A number for the line with each digit, and each digit of a number after "0x", replaced by 0: lines of the same length that
-/// differ in such digits only have the same one. At most max_remembered_line bytes.
-/// `exact`: only in the time stamp at its head.
-std::uint64_t form_of(std::string_view line, bool exact) {
-  alignas(16) char text[max_remembered_line + 16];
-  const std::size_t n = line.size();
-  std::memcpy(text, line.data(), n);
-  std::memset(text + n, 0, 16);
-#ifdef __SSE2__
-  const __m128i below = _mm_set1_epi8('0' - 1), above = _mm_set1_epi8('9' + 1), zero = _mm_set1_epi8('0');
-  for (std::size_t i = 0; i < n; i += 16) {
-    const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(text + i));
-    const __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, below), _mm_cmplt_epi8(bytes, above));
-    _mm_store_si128(reinterpret_cast<__m128i*>(text + i), _mm_or_si128(_mm_andnot_si128(digits, bytes), _mm_and_si128(digits, zero)));
-  }
-#else
-  for (std::size_t i = 0; i < n; ++i)
-    if (text[i] >= '0' && text[i] <= '9') text[i] = '0';
-#endif
-  if (exact) {
-    const std::size_t head = stamp_length(line);
-    std::memcpy(text + head, line.data() + head, n - head);
-  }
-  for (const char* at = exact ? text + n : text;
-       (at = static_cast<const char*>(std::memchr(at, 'x', static_cast<std::size_t>(text + n - at)))) != nullptr; ++at) {
-    if (at == text || at[-1] != '0') continue;
-    if (line[static_cast<std::size_t>(at - text) - 1] != '0') {  // "2x", a product
-      text[at - text] = '*';
-      continue;
-    }
-    for (char* digit = text + (at - text) + 1; std::isxdigit(static_cast<unsigned char>(*digit)) != 0; ++digit) *digit = '0';
-  }
-  std::uint64_t hash = mixed(n);
-  for (std::size_t i = 0; i < n; i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text + i, 8);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
-/// Newlines in a text, 16 bytes at a time.
-std::uint64_t newlines(const char* at, const char* end) {
-  std::uint64_t n = 0;
-#ifdef __SSE2__
-  const __m128i newline = _mm_set1_epi8('\n');
-  while (end - at >= 16) {
-    __m128i counts = _mm_setzero_si128();
-    for (int i = 0; i < 255 && end - at >= 16; ++i, at += 16)
-      counts = _mm_sub_epi8(counts, _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), newline));
-    const __m128i sums = _mm_sad_epu8(counts, _mm_setzero_si128());
-    n += static_cast<std::uint64_t>(_mm_cvtsi128_si64(sums)) + static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(sums, sums)));
-  }
-#endif
-  return n + static_cast<std::uint64_t>(std::count(at, end, '\n'));
-}
-
 }  // namespace
+
+/// Where in a line literals that hold digits may stand, and which one does.
+struct PlaceSeen {
+  FormVerdict::Place place;
+  std::uint8_t literal = FormVerdict::no_literal;  ///< index into the literals of the form
+};
 
 struct Scanner::Impl {
   std::unique_ptr<hs_database_t, DatabaseFree> database, kernel_database, origin_database;
   std::unique_ptr<hs_scratch_t, ScratchFree> scratch, origin_scratch;  ///< the second: scanned from within the first's callback
   std::vector<SignalState> signals;
+  const knowledge::Bundle* bundle = nullptr;
   std::vector<std::vector<Use>> uses;         ///< literal -> where it is needed
   std::vector<std::vector<Use>> kernel_uses;  ///< the same, of the signals that a log of nothing but kernel messages can show
   const std::vector<std::vector<Use>>* current_uses = nullptr;
   std::vector<std::uint64_t> literal_serial;  ///< line serial in which the literal was last seen
   std::vector<std::uint8_t> is_alarm_word;    ///< by literal
-  std::vector<std::uint8_t> numbers_matter;   ///< by literal: to a pattern that it stands for
-  std::vector<Verdict> verdicts = std::vector<Verdict>(verdict_slots);
-  std::vector<std::uint32_t> line_signals;   ///< heads that the current line matched
-  std::uint64_t salt = 0;                    ///< of the source: what a line shows depends on it
-  std::uint64_t follow_reach = 0;            ///< last line in which a continuation may stand
+  std::vector<std::uint8_t> tells;            ///< by literal: knowledge::form_tells
+  std::vector<std::uint8_t> has_digit;        ///< by literal: the form alone does not show that it is there
+  FormCache cache;
+  bool numbers_fit = true;  ///< signals and forms are few enough for a FormVerdict
+  std::uint64_t salt = 0;   ///< what a line shows depends on the kinds of its source
+  std::uint64_t epoch = 0;  ///< of the evidence
+  LineForm form;
+  std::vector<std::uint32_t> line_signals;  ///< heads that the current line matched
+  std::vector<std::uint32_t> line_asks;     ///< signals that it might have matched with other digits
+  std::vector<PlaceSeen> line_places;
   std::vector<std::uint32_t> line_literals;  ///< literals of the current line
+  std::uint64_t follow_reach = 0;            ///< last line in which a continuation may stand
   std::string low_line;                      ///< the current line in lower case, made when it is first needed
   std::uint64_t low_serial = 0;
-  std::unordered_map<std::uint64_t, std::size_t> alarm_shapes;
+  std::unordered_map<std::uint64_t, std::uint32_t> alarm_shapes;
   std::vector<std::uint64_t> dull_shapes = std::vector<std::uint64_t>(dull_slots);  ///< alarming words, but not of this field
   Evidence evidence;
 
@@ -231,121 +157,212 @@ struct Scanner::Impl {
   const std::vector<std::uint64_t>* other_numbers = nullptr;  ///< of feed_again
   std::vector<std::uint8_t> frozen;                           ///< signals that feed_again leaves alone
 
-  // Position inside the block that is being scanned.
-  std::string_view block;
-  std::uint64_t line_number = 1;  ///< of `line_begin`
-  std::size_t line_begin = 0;
-  std::size_t line_end = 0;  ///< end of the line (newline or end of block)
-  std::size_t piece_begin = 0;
-  std::size_t piece_end = 0;  ///< end of the current piece of the line
-  std::uint64_t next_block_line = 1;
+  std::uint64_t line_number = 0;  ///< of the current line
+  std::uint32_t line_kinds = 0;   ///< of the current line
+  bool line_kinds_known = false;  ///< what the line itself shows is in them
+  bool kernel_line = false;       ///< searched for what the kernel says only
+  std::string_view searched;      ///< the piece of the current line whose form is being searched
+  std::size_t window_begin = 0;   ///< literals count that end in this part of it
+  std::size_t window_end = 0;
 
   static int on_match(unsigned id, unsigned long long, unsigned long long to, unsigned, void* context) {
-    static_cast<Impl*>(context)->literal(id, static_cast<std::size_t>(to) - 1);
+    static_cast<Impl*>(context)->form_found(id, static_cast<std::size_t>(to));
     return 0;
   }
 
-  void literal(std::uint32_t id, std::size_t position) {
-    if (position >= piece_end) {
-      flush();
-      move_to(position);
+  /// A form of literals ends at `end`: which of them stands in the line itself?
+  void form_found(std::uint32_t id, std::size_t end) {
+    if (end <= window_begin || end > window_end || id >= bundle->forms.size()) return;
+    const std::vector<std::uint32_t>& literals = bundle->forms[id];
+    PlaceSeen seen{{static_cast<std::uint16_t>(id), static_cast<std::uint16_t>(end)}, FormVerdict::no_literal};
+    bool form_alone = true;
+    for (std::size_t i = 0; i < literals.size(); ++i) {
+      const std::uint32_t literal = literals[i];
+      form_alone = form_alone && tells[literal] != 0;
+      if (has_digit[literal] != 0 && !stands_at(literal, searched, end)) continue;
+      if (tells[literal] == 0) seen.literal = static_cast<std::uint8_t>(std::min<std::size_t>(i, FormVerdict::no_literal - 1));
+      if (literal_serial[literal] == serial) continue;
+      literal_serial[literal] = serial;
+      line_literals.push_back(literal);
     }
-    if (literal_serial[id] != serial) {
-      literal_serial[id] = serial;
-      line_literals.push_back(id);
-    }
+    if (!form_alone) line_places.push_back(seen);
   }
 
-  /// Makes the line that holds `position` the current one.
-  void move_to(std::size_t position) {
-    if (position >= line_end) {
-      const char* from = block.data() + line_end;
-      const char* to = block.data() + position;
-      line_number += newlines(from, to);
-      const void* newline = memrchr(block.data() + line_begin, '\n', position - line_begin);
-      line_begin = newline != nullptr ? static_cast<std::size_t>(static_cast<const char*>(newline) - block.data()) + 1 : line_begin;
-      const void* end = std::memchr(block.data() + position, '\n', block.size() - position);
-      line_end = end != nullptr ? static_cast<std::size_t>(static_cast<const char*>(end) - block.data()) : block.size();
-      piece_begin = line_begin;
+  [[nodiscard]] bool stands_at(std::uint32_t literal, std::string_view line, std::size_t end) const {
+    const std::string& text = bundle->literals[literal];
+    if (end < text.size() || end > line.size()) return false;
+    const char* at = line.data() + (end - text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = at[i];
+      if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c) != text[i]) return false;
     }
-    if (line_end - line_begin <= max_line_bytes) {
-      piece_begin = line_begin;
-      piece_end = line_end;
-    } else {
-      piece_begin = line_begin + (position - line_begin) / max_line_bytes * max_line_bytes;
-      piece_end = std::min(line_end, piece_begin + max_line_bytes);
-    }
-    ++serial;
-  }
-
-  void flush() {
-    if (line_literals.empty()) return;
-    std::size_t begin = piece_begin;
-    std::size_t end = piece_end;
-    if (piece_begin != line_begin) begin -= std::min(line_overlap_bytes, piece_begin - line_begin);
-    if (piece_end != line_end) end += std::min(line_overlap_bytes, line_end - piece_end);
-    std::string_view line = block.substr(begin, end - begin);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    process(line);
-    line_literals.clear();
-  }
-
-  void process(std::string_view line) {
-    bool alarm = false;
-    bool remembered = other_numbers == nullptr && line_number > follow_reach && line.size() <= max_remembered_line;
-    bool exact = false;
-    std::uint64_t literals = 0;
-    for (std::uint32_t id : line_literals) {
-      alarm = alarm || is_alarm_word[id] != 0;
-      exact = exact || numbers_matter[id] != 0;
-      literals += mixed(id + 1);
-    }
-    Verdict* verdict = nullptr;
-    std::uint64_t key = 0;
-    if (remembered) {
-      key = form_of(line, exact) ^ literals ^ salt ^ (exact ? 1 : 0);
-      verdict = &verdicts[key % verdict_slots];
-      if (verdict->key == key && repeat(*verdict)) {
-        if (verdict->count == 0 && alarm) remember_alarm(line, kinds | kinds_of_line(line));
-        return;
-      }
-    }
-    line_signals.clear();
-    const bool any = examine(line, alarm);
-    if (verdict != nullptr && line_signals.size() <= verdict->signals.size() && (any || line_signals.empty())) {
-      verdict->key = key;
-      verdict->count = static_cast<std::uint32_t>(line_signals.size());
-      std::copy(line_signals.begin(), line_signals.end(), verdict->signals.begin());
-    }
-  }
-
-  /// Counts the signals of a line whose form was seen before; false when one of them still keeps its occurrences.
-  bool repeat(const Verdict& verdict) {
-    for (std::uint32_t i = 0; i < verdict.count; ++i)
-      if (signals[verdict.signals[i]].sighting.occurrences.size() < max_occurrences) return false;
-    for (std::uint32_t i = 0; i < verdict.count; ++i) ++signals[verdict.signals[i]].sighting.count;
     return true;
   }
 
-  bool examine(std::string_view line, bool alarm) {
-    std::uint32_t line_kinds = kinds;
-    bool kinds_known = false;
+  /// Lines of the block one by one.
+  void scan(std::string_view block) {
+    const char* at = block.data();
+    const char* const end = at + block.size();
+    while (at < end) {
+      std::size_t length = 0;
+      if (form.read(at, end)) {
+        length = form.length();
+        known_line(std::string_view(at, length));
+      } else {
+        const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+        length = static_cast<std::size_t>((newline != nullptr ? newline : end) - at);
+        long_line(std::string_view(at, length));
+      }
+      at += length;
+      if (at == end) break;  // the line may go on in the next block
+      ++at;
+      ++line_number;
+    }
+  }
+
+  /// A line too long to be remembered; a very long one in pieces that overlap.
+  void long_line(std::string_view line) {
+    choose_kinds(line);
+    const std::size_t step = line.size() <= max_line_bytes ? line.size() : max_line_bytes;
+    for (std::size_t begin = 0; begin < line.size(); begin += step) {
+      const std::size_t end = std::min(line.size(), begin + step);
+      const std::size_t from = begin - std::min(begin, line_overlap_bytes);
+      const std::size_t to = end + std::min(line.size() - end, line_overlap_bytes);
+      std::string_view piece = line.substr(from, to - from);
+      find_literals(knowledge::form_of(piece), piece, begin - from, end - from);
+      if (!line_literals.empty()) examine(piece);
+    }
+  }
+
+  /// A line whose form was read: answered from the cache when that can be.
+  void known_line(std::string_view line) {
+    const std::uint64_t key = form.key() ^ salt;
+    if (other_numbers == nullptr)
+      for (FormVerdict& v : cache.set_of(key))
+        if (v.key == key && places_fit(v, line)) {
+          if (v.empty) return;
+          if (line_number > follow_reach && repeat(v, line)) return;
+          break;
+        }
+    choose_kinds(line);
+    find_literals(form.text(), line, 0, line.size());
+    std::uint32_t alarm = FormVerdict::alarm_dull;
+    const bool within_reach = line_number <= follow_reach;
+    if (!line_literals.empty()) alarm = examine(line);
+    if (other_numbers != nullptr || (within_reach && !line_literals.empty())) return;
+    learn(key, alarm);
+  }
+
+  void learn(std::uint64_t key, std::uint32_t alarm) {
+    if (!numbers_fit || line_signals.size() > FormVerdict::max_signals || line_asks.size() > FormVerdict::max_asks ||
+        line_places.size() > FormVerdict::max_places)
+      return;
+    FormVerdict v;
+    v.key = key;
+    v.alarm = alarm;
+    v.empty = line_literals.empty();
+    v.signal_count = static_cast<std::uint8_t>(line_signals.size());
+    v.ask_count = static_cast<std::uint8_t>(line_asks.size());
+    v.place_count = static_cast<std::uint8_t>(line_places.size());
+    for (std::size_t i = 0; i < line_signals.size(); ++i) v.signals[i] = static_cast<std::uint16_t>(line_signals[i]);
+    for (std::size_t i = 0; i < line_asks.size(); ++i) v.asks[i] = static_cast<std::uint16_t>(line_asks[i]);
+    for (std::size_t i = 0; i < line_places.size(); ++i) {
+      v.places[i] = line_places[i].place;
+      v.expected[i] = line_places[i].literal;
+    }
+    for (FormVerdict& old : cache.set_of(key))
+      if (old.key == key && old.place_count == v.place_count &&
+          std::equal(v.expected.begin(), v.expected.begin() + v.place_count, old.expected.begin())) {
+        old = v;
+        return;
+      }
+    cache.make_room(key) = v;
+  }
+
+  /// Whether literals that hold digits stand in the line where they stood in the one that was examined, and no others.
+  [[nodiscard]] bool places_fit(const FormVerdict& v, std::string_view line) const {
+    for (std::size_t i = 0; i < v.place_count; ++i) {
+      const auto& literals = bundle->forms[v.places[i].form];
+      for (std::size_t l = 0; l < literals.size(); ++l)
+        if (tells[literals[l]] == 0 && stands_at(literals[l], line, v.places[i].end) != (v.expected[i] == l)) return false;
+    }
+    return true;
+  }
+
+  /// Counts what a line of a form that was seen before shows; false when a signal that it shows still keeps its occurrences.
+  bool repeat(FormVerdict& v, std::string_view line) {
+    for (std::size_t i = 0; i < v.signal_count; ++i)
+      if (signals[v.signals[i]].sighting.occurrences.size() < max_occurrences) return false;
+    std::array<bool, FormVerdict::max_asks> shown{};
+    bool any = v.signal_count > 0;
+    if (v.ask_count > 0) ++serial;  // low_line is of another line
+    for (std::size_t i = 0; i < v.ask_count; ++i) {
+      SignalState& state = signals[v.asks[i]];
+      for (Compiled& c : state.match)
+        if (!shown[i] && c.pattern->numbers_matter && missing_clause(c, line) == nullptr && run(c, line, nullptr)) shown[i] = true;
+      if (shown[i] && state.sighting.occurrences.size() < max_occurrences) return false;
+      any = any || shown[i];
+    }
+    if (!any && v.ask_count > 0 && v.alarm == FormVerdict::alarm_unknown) return false;
+    for (std::size_t i = 0; i < v.signal_count; ++i) ++signals[v.signals[i]].sighting.count;
+    for (std::size_t i = 0; i < v.ask_count; ++i)
+      if (shown[i]) ++signals[v.asks[i]].sighting.count;
+    if (!any && v.alarm < FormVerdict::alarm_dull) ++evidence.alarms[v.alarm].count;
+    return true;
+  }
+
+  /// In a log of nothing but kernel messages a kernel's line is searched for what the kernel says; the line of a program in it, for all.
+  void choose_kinds(std::string_view line) {
+    line_kinds = kinds;
+    line_kinds_known = false;
+    kernel_line = kinds == knowledge::kind_kernel_log && looks_like_kernel_line(line);
+    if (kinds == knowledge::kind_kernel_log && !kernel_line) line_kinds |= kinds_of_prose;
+    current_uses = kernel_line ? &kernel_uses : &uses;
+  }
+
+  void find_literals(std::string_view in_form, std::string_view line, std::size_t from, std::size_t to) {
+    ++serial;
+    line_literals.clear();
+    line_places.clear();
+    line_signals.clear();
+    line_asks.clear();
+    searched = line;
+    window_begin = from;
+    window_end = to;
+    const hs_database_t* use = kernel_line ? kernel_database.get() : database.get();
+    if (use != nullptr && !in_form.empty())
+      hs_scan(use, in_form.data(), static_cast<unsigned>(in_form.size()), 0, scratch.get(), &Impl::on_match, this);
+  }
+
+  /// Tries the patterns of the line's literals; what it says when no signal knows the line is its alarm.
+  std::uint32_t examine(std::string_view line) {
     bool any = false;
+    bool alarm = false;
     for (std::uint32_t id : line_literals) {
+      alarm = alarm || is_alarm_word[id] != 0;
       for (const Use& use : (*current_uses)[id]) {
         SignalState& state = signals[use.signal];
         if (use.follow >= 0 || state.tried_serial == serial || (other_numbers != nullptr && frozen[use.signal] != 0)) continue;
         state.tried_serial = serial;
         if (state.signal->kinds != 0 && (state.signal->kinds & line_kinds) == 0) {
-          if (!kinds_known) {
-            line_kinds |= kinds_of_line(line);
-            kinds_known = true;
-          }
+          if (!std::exchange(line_kinds_known, true)) line_kinds |= kinds_of_line(line);
           if ((state.signal->kinds & line_kinds) == 0) continue;
         }
-        if (!head(state, line, line_kinds)) continue;
-        any = true;
-        line_signals.push_back(use.signal);
+        switch (head(state, line)) {
+          case Answer::shown:
+            any = true;
+            line_signals.push_back(use.signal);
+            break;
+          case Answer::shown_by_digits:
+            any = true;
+            line_asks.push_back(use.signal);
+            break;
+          case Answer::digits_decide:
+            line_asks.push_back(use.signal);
+            break;
+          case Answer::no:
+            break;
+        }
       }
     }
     for (std::uint32_t id : line_literals)
@@ -353,24 +370,32 @@ struct Scanner::Impl {
         if (use.follow >= 0 && (other_numbers == nullptr || frozen[use.signal] == 0) &&
             continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line))
           any = true;
-    if (!any && alarm && other_numbers == nullptr) remember_alarm(line, line_kinds);
-    return any;
+    if (!alarm || other_numbers != nullptr) return FormVerdict::alarm_dull;
+    if (any) return FormVerdict::alarm_unknown;
+    if (!line_kinds_known) line_kinds |= kinds_of_line(line);
+    line_kinds_known = true;
+    return remember_alarm(line);
   }
 
-  /// Whether the line holds what every match of the pattern holds.
-  [[nodiscard]] bool worth_trying(const Compiled& c, std::string_view line) {
+  /// Whether the line holds a literal that stands for the pattern.
+  [[nodiscard]] bool holds_literal(const Compiled& c) const {
     const auto& literals = c.pattern->literals;
-    if (std::none_of(literals.begin(), literals.end(), [&](std::uint32_t id) { return literal_serial[id] == serial; })) return false;
-    if (c.pattern->also.empty()) return true;
+    return std::any_of(literals.begin(), literals.end(), [&](std::uint32_t id) { return literal_serial[id] == serial; });
+  }
+
+  /// The first clause of the pattern (of which every match holds a text) that the line does not hold; null when it holds all.
+  const std::vector<std::string>* missing_clause(const Compiled& c, std::string_view line) {
+    if (c.pattern->also.empty()) return nullptr;
     if (low_serial != serial) {
       low_line.resize(line.size());
       for (std::size_t i = 0; i < line.size(); ++i) low_line[i] = static_cast<char>(line[i] >= 'A' && line[i] <= 'Z' ? line[i] | 0x20 : line[i]);
       low_serial = serial;
     }
-    return std::all_of(c.pattern->also.begin(), c.pattern->also.end(), [&](const std::vector<std::string>& clause) {
-      return std::any_of(clause.begin(), clause.end(),
-                         [&](const std::string& text) { return memmem(low_line.data(), low_line.size(), text.data(), text.size()) != nullptr; });
-    });
+    for (const std::vector<std::string>& clause : c.pattern->also)
+      if (std::none_of(clause.begin(), clause.end(),
+                       [&](const std::string& text) { return memmem(low_line.data(), low_line.size(), text.data(), text.size()) != nullptr; }))
+        return &clause;
+    return nullptr;
   }
 
   /// Runs one pattern; fields go to `fields` when it is given.
@@ -395,16 +420,27 @@ struct Scanner::Impl {
     return line_number - 1 < other_numbers->size() ? (*other_numbers)[line_number - 1] : line_number;
   }
 
-  bool head(SignalState& state, std::string_view line, std::uint32_t line_kinds) {
+  /// Whether a line shows a signal, and whether another line of its form may differ in that.
+  enum class Answer : std::uint8_t { no, digits_decide, shown, shown_by_digits };
+
+  Answer head(SignalState& state, std::string_view line) {
     const bool store = state.sighting.occurrences.size() < max_occurrences;
     Occurrence o;
-    bool matched = false;
+    Answer answer = Answer::no;
     for (Compiled& c : state.match) {
-      if (!worth_trying(c, line)) continue;
-      matched = run(c, line, store ? &o.fields : nullptr);
-      if (matched) break;
+      if (!holds_literal(c)) continue;
+      if (const auto* missing = missing_clause(c, line); missing != nullptr) {
+        if (c.pattern->numbers_matter &&
+            !std::all_of(missing->begin(), missing->end(), [](const std::string& text) { return knowledge::form_tells(text); }))
+          answer = Answer::digits_decide;
+      } else if (run(c, line, store ? &o.fields : nullptr)) {
+        answer = c.pattern->numbers_matter ? Answer::shown_by_digits : Answer::shown;
+        break;
+      } else if (c.pattern->numbers_matter) {
+        answer = Answer::digits_decide;
+      }
     }
-    if (!matched) return false;
+    if (answer == Answer::no || answer == Answer::digits_decide) return answer;
     ++state.sighting.count;
     state.open_index = -1;
     if (store) {
@@ -420,7 +456,7 @@ struct Scanner::Impl {
       for (const FollowState& follow : state.follow) follow_reach = std::max(follow_reach, line_number + static_cast<std::uint64_t>(follow.within));
       state.sighting.occurrences.push_back(std::move(o));
     }
-    return true;
+    return answer;
   }
 
   bool continuation(SignalState& state, std::size_t index, std::string_view line) {
@@ -428,7 +464,7 @@ struct Scanner::Impl {
     FollowState& follow = state.follow[index];
     if (line_number - state.open_line > static_cast<std::uint64_t>(follow.within) || ((state.open_done >> index) & 1u) != 0) return false;
     for (Compiled& c : follow.match) {
-      if (!worth_trying(c, line)) continue;
+      if (!holds_literal(c) || missing_clause(c, line) != nullptr) continue;
       if (run(c, line, &state.sighting.occurrences[static_cast<std::size_t>(state.open_index)].fields)) {
         state.open_done |= std::uint64_t{1} << index;
         return true;
@@ -437,16 +473,17 @@ struct Scanner::Impl {
     return false;
   }
 
-  void remember_alarm(std::string_view line, std::uint32_t line_kinds) {
+  /// Counts an alarming line that no signal knows; gives its index among the alarms, or alarm_dull.
+  std::uint32_t remember_alarm(std::string_view line) {
     if ((line_kinds & (knowledge::kind_code | knowledge::kind_config)) != 0 &&
         (line_kinds & (knowledge::kind_kernel_log | knowledge::kind_program)) == 0)
-      return;
+      return FormVerdict::alarm_dull;
     const std::uint64_t shape = shape_of(line);
     std::uint64_t& dull = dull_shapes[shape % dull_slots];
-    if (dull == shape) return;
+    if (dull == shape) return FormVerdict::alarm_dull;
     if (auto it = alarm_shapes.find(shape); it != alarm_shapes.end()) {
       ++evidence.alarms[it->second].count;
-      return;
+      return it->second;
     }
     bool of_this_field = false;
     const auto found = [](unsigned, unsigned long long, unsigned long long, unsigned, void* context) {
@@ -456,9 +493,11 @@ struct Scanner::Impl {
     if (origin_database != nullptr)
       hs_scan(origin_database.get(), line.data(), static_cast<unsigned>(line.size()), 0, origin_scratch.get(), found, &of_this_field);
     if (!of_this_field) dull = shape;
-    if (!of_this_field || evidence.alarms.size() >= max_alarms) return;
-    alarm_shapes.emplace(shape, evidence.alarms.size());
+    if (!of_this_field || evidence.alarms.size() >= max_alarms) return FormVerdict::alarm_dull;
+    const auto index = static_cast<std::uint32_t>(evidence.alarms.size());
+    alarm_shapes.emplace(shape, index);
     evidence.alarms.push_back(AlarmLine{source, line_number, 1, std::string(trim(line).substr(0, max_text))});
+    return index;
   }
 };
 
@@ -491,7 +530,15 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
   impl->uses.resize(literals);
   impl->kernel_uses.resize(literals);
   impl->literal_serial.assign(literals, 0);
-  impl->numbers_matter.assign(literals, 0);
+  impl->bundle = &k.bundle;
+  impl->numbers_fit = k.bundle.forms.size() <= 0x10000 && k.bundle.signals.size() <= 0x10000;
+  impl->tells.resize(literals);
+  impl->has_digit.resize(literals);
+  for (std::size_t i = 0; i < literals; ++i) {
+    const std::string& text = k.bundle.literals[i];
+    impl->tells[i] = knowledge::form_tells(text) ? 1 : 0;
+    impl->has_digit[i] = impl->tells[i] == 0 || contains(text, "0") ? 1 : 0;
+  }
   impl->is_alarm_word.assign(literals, 0);
   for (std::uint32_t id : k.bundle.alarm_words) impl->is_alarm_word[id] = 1;
   const auto compiled = [&](const std::vector<Pattern>& patterns, Use use, bool kernel) {
@@ -502,7 +549,6 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
       c.plain = plain_text(p.text);
       out.push_back(std::move(c));
       for (std::uint32_t id : p.literals) {
-        if (p.numbers_matter && use.follow < 0) impl->numbers_matter[id] = 1;
         const auto add = [&](std::vector<Use>& list) {
           if (list.empty() || list.back().signal != use.signal || list.back().follow != use.follow) list.push_back(use);
         };
@@ -525,36 +571,17 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
 }
 
 void Scanner::begin(std::string_view name, std::uint32_t kinds) {
-  impl_->evidence.sources.emplace_back(name);
-  impl_->source = static_cast<std::uint32_t>(impl_->evidence.sources.size() - 1);
-  impl_->kinds = kinds;
-  impl_->next_block_line = 1;
-  impl_->follow_reach = 0;
-  impl_->salt = mixed(impl_->salt + 1);
-  for (SignalState& s : impl_->signals) s.open_index = -1;
+  Impl& i = *impl_;
+  i.evidence.sources.emplace_back(name);
+  i.source = static_cast<std::uint32_t>(i.evidence.sources.size() - 1);
+  i.kinds = kinds;
+  i.line_number = 1;
+  i.follow_reach = 0;
+  i.salt = knowledge::spread(i.epoch << 32 | (kinds + 1));
+  for (SignalState& s : i.signals) s.open_index = -1;
 }
 
-void Scanner::feed(std::string_view block) {
-  Impl& i = *impl_;
-  // A log of nothing but kernel messages needs only what the kernel can say.
-  const bool kernel = i.kinds == knowledge::kind_kernel_log;
-  const hs_database_t* database = kernel ? i.kernel_database.get() : i.database.get();
-  i.current_uses = kernel ? &i.kernel_uses : &i.uses;
-  if (block.empty() || database == nullptr) return;
-  i.block = block;
-  i.line_number = i.next_block_line;
-  i.line_begin = i.piece_begin = 0;
-  const auto newline = block.find('\n');
-  i.line_end = newline == std::string_view::npos ? block.size() : newline;
-  i.piece_end = 0;  // nothing is current yet
-  i.line_literals.clear();
-  // The first match moves to its line; lines are counted from line_end, the first line's end.
-  i.line_end = 0;
-  hs_scan(database, block.data(), static_cast<unsigned>(block.size()), 0, i.scratch.get(), &Impl::on_match, &i);
-  i.flush();
-  i.next_block_line += newlines(block.data(), block.data() + block.size());
-  i.block = {};
-}
+void Scanner::feed(std::string_view block) { impl_->scan(block); }
 
 void Scanner::feed_again(std::string_view block, const std::vector<std::uint64_t>& line_numbers) {
   Impl& i = *impl_;
@@ -565,8 +592,8 @@ void Scanner::feed_again(std::string_view block, const std::vector<std::uint64_t
     i.frozen[s] = std::any_of(seen.begin(), seen.end(), [&](const Occurrence& o) { return o.source == i.source; }) ? 1 : 0;
   }
   i.other_numbers = &line_numbers;
-  i.next_block_line = 1;
-  feed(block);
+  i.line_number = 1;
+  i.scan(block);
   i.other_numbers = nullptr;
 }
 
@@ -580,6 +607,7 @@ Evidence Scanner::take() {
     s.sighting = Sighting{};
     s.open_index = -1;
   }
+  ++i.epoch;
   i.alarm_shapes.clear();
   std::fill(i.dull_shapes.begin(), i.dull_shapes.end(), 0);
   Evidence out = std::move(i.evidence);

@@ -8,7 +8,7 @@ namespace ff::knowledge {
 
 namespace {
 
-constexpr std::string_view magic = "FFKB0004";
+constexpr std::string_view magic = "FFKB0005";
 constexpr int max_value_depth = 64;
 constexpr int max_condition_depth = 16;
 
@@ -265,11 +265,13 @@ std::string write_blob(const Bundle& bundle) {
   copy.causes = bundle.causes;
   copy.literals = bundle.literals;
   copy.alarm_words = bundle.alarm_words;
+  copy.forms = bundle.forms;
   describe(w, copy.date);
   describe(w, copy.signals);
   describe(w, copy.causes);
   describe(w, copy.literals);
   describe(w, copy.alarm_words);
+  describe(w, copy.forms);
   w.bytes(bundle.database);
   w.bytes(bundle.kernel_database);
   w.bytes(bundle.origin_database);
@@ -292,6 +294,7 @@ Result<Opened> read_blob(std::string_view bytes) {
   describe(r, o.bundle.causes);
   describe(r, o.bundle.literals);
   describe(r, o.bundle.alarm_words);
+  describe(r, o.bundle.forms);
   o.database = r.bytes();
   o.kernel_database = r.bytes();
   o.origin_database = r.bytes();
@@ -306,6 +309,7 @@ Result<Opened> read_blob(std::string_view bytes) {
     return true;
   };
   bool ids_ok = in_range(o.bundle.alarm_words);
+  for (const auto& literals : o.bundle.forms) ids_ok = ids_ok && in_range(literals);
   for (const Signal& s : o.bundle.signals) {
     for (const Pattern& p : s.match) ids_ok = ids_ok && in_range(p.literals);
     for (const Follow& f : s.follow)

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "knowledge/form.h"
 
 namespace ff::knowledge {
 
@@ -52,7 +53,11 @@ class Rarity {
       if (core == common) hits += 300;
     // A short text also stands in lines that nobody wrote down.
     double chance = 600 / std::pow(4, static_cast<double>(std::min<std::size_t>(core.size(), 12)) - 2);
-    if (core.size() < 5 && core.find_first_not_of("0123456789") == std::string_view::npos) chance += 300;
+    // Lines are searched without their numbers: a text of numbers alone stands in every line that holds some.
+    const auto letter = [&](std::size_t i) { return i < core.size() && core[i] >= 'a' && core[i] <= 'z'; };
+    bool word = false;
+    for (std::size_t i = 0; i < core.size(); ++i) word = word || (letter(i) && letter(i + 1));
+    if (!word) chance += 1000;
     return it->second = 0.5 + hits + chance;
   }
   double cost(const std::vector<std::string>& set) {
@@ -76,15 +81,15 @@ class Rarity {
   std::map<std::string, double> costs_;
 };
 
-/// The database over those literals of which `wanted` is true; matches carry the position in `literals`.
-Result<void> compile_database(const std::vector<std::string>& literals, const std::vector<bool>& wanted, std::string& out) {
+/// The database over those texts of which `wanted` is true; matches carry the position in `texts`.
+Result<void> compile_database(const std::vector<std::string>& texts, const std::vector<bool>& wanted, std::string& out) {
   std::vector<const char*> expressions;
   std::vector<unsigned> flags, ids;
   std::vector<std::size_t> lengths;
-  for (std::size_t i = 0; i < literals.size(); ++i) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     if (!wanted[i]) continue;
-    expressions.push_back(literals[i].data());
-    lengths.push_back(literals[i].size());
+    expressions.push_back(texts[i].data());
+    lengths.push_back(texts[i].size());
     flags.push_back(HS_FLAG_CASELESS);
     ids.push_back(static_cast<unsigned>(i));
   }
@@ -284,7 +289,6 @@ Result<void> compile_patterns(Bundle& bundle) {
     for (const Value& word : it->second["words"].items()) bundle.alarm_words.push_back(id_of(lower(word.as_text())));
     for (const Value& word : it->second["origins"].items()) origins.push_back(lower(word.as_text()));
   }
-  std::vector<bool> all(bundle.literals.size(), true);
   std::vector<bool> kernel(bundle.literals.size(), false);
   const auto want = [&](const std::vector<std::uint32_t>& literals) {
     for (std::uint32_t literal : literals) kernel[literal] = true;
@@ -297,8 +301,25 @@ Result<void> compile_patterns(Bundle& bundle) {
       for (const Pattern& pattern : follow.match) want(pattern.literals);
   }
   if (auto compiled = compile_database(origins, std::vector<bool>(origins.size(), true), bundle.origin_database); !compiled) return compiled;
-  if (auto compiled = compile_database(bundle.literals, all, bundle.database); !compiled) return compiled;
-  return compile_database(bundle.literals, kernel, bundle.kernel_database);
+  // Lines are searched in their form, so the databases hold the forms of the literals.
+  std::vector<std::string> forms;
+  std::vector<bool> all, of_kernel;
+  std::map<std::string, std::size_t> form_ids;
+  bundle.forms.clear();
+  for (std::uint32_t literal = 0; literal < bundle.literals.size(); ++literal)
+    for (const std::string& form : forms_of_literal(bundle.literals[literal])) {
+      auto [it, fresh] = form_ids.try_emplace(form, forms.size());
+      if (fresh) {
+        forms.push_back(form);
+        all.push_back(true);
+        of_kernel.push_back(false);
+        bundle.forms.emplace_back();
+      }
+      bundle.forms[it->second].push_back(literal);
+      if (kernel[literal]) of_kernel[it->second] = true;
+    }
+  if (auto compiled = compile_database(forms, all, bundle.database); !compiled) return compiled;
+  return compile_database(forms, of_kernel, bundle.kernel_database);
 }
 
 }  // namespace ff::knowledge

@@ -34,8 +34,8 @@ Result<Literals> literals_of(const std::string& pattern);
 /// layer is one that the kernel reports on.
 [[nodiscard]] bool may_be_in_kernel_log(const Signal& signal);
 
-/// Gives every pattern of the bundle that has none its literals (the rarest, by the examples of the bundle) and compiles the Hyperscan database over
-/// them: for any x86-64 that Hyperscan runs on, so that the database may be kept and carried.
+/// Gives every pattern of the bundle that has none its literals (the rarest, by the examples of the bundle) and compiles the Hyperscan databases over
+/// their forms: for any x86-64 that Hyperscan runs on, so that the database may be kept and carried.
 Result<void> compile_patterns(Bundle& bundle);
 
 }  // namespace ff::knowledge

@@ -1,0 +1,172 @@
+#include "knowledge/form.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace ff::knowledge {
+
+namespace {
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+constexpr bool in_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+/// End of the run of hexadecimal digits from `at`.
+std::size_t hex_end(std::string_view s, std::size_t at) {
+  while (at < s.size() && is_hex(s[at])) ++at;
+  return at;
+}
+
+/// Product of two numbers in 128 bits, both halves folded into one.
+std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+constexpr std::uint64_t seed_a = 0xa0761d6478bd642fULL;
+constexpr std::uint64_t seed_b = 0xe7037ed1a0b428dbULL;
+/// Stands for a digit of a time stamp: no literal holds it.
+constexpr char no_digit = '\x01';
+
+}  // namespace
+
+std::string form_of(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (is_digit(c)) c = '0';
+  for (std::size_t x = text.find('x'); x != std::string_view::npos; x = text.find('x', x + 1)) {
+    if (x == 0 || text[x - 1] != '0') continue;
+    const std::size_t end = hex_end(text, x + 1);
+    if (end == text.size() || !in_word(text[end]))
+      std::fill(out.begin() + static_cast<std::ptrdiff_t>(x) + 1, out.begin() + static_cast<std::ptrdiff_t>(end), '0');
+  }
+  return out;
+}
+
+std::vector<std::string> forms_of_literal(std::string_view literal) {
+  // What stands before and behind the literal decides whether letters at its ends belong to a number.
+  std::vector<std::string> out;
+  for (std::string_view before : {std::string_view(), std::string_view("0x"), std::string_view("0")})
+    for (std::string_view behind : {std::string_view(), std::string_view("g")}) {
+      std::string form = form_of(std::string(before) + std::string(literal) + std::string(behind)).substr(before.size(), literal.size());
+      if (std::find(out.begin(), out.end(), form) == out.end()) out.push_back(std::move(form));
+    }
+  return out;
+}
+
+bool form_tells(std::string_view literal) {
+  const std::size_t n = literal.size();
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_digit(literal[i]) && !(literal[i] == '0' && i + 1 < n && literal[i + 1] == 'x')) return false;
+  // Letters from `from` on that are those of a number, or not, by what stands around the literal.
+  const auto open_letters = [&](std::size_t from) {
+    const std::size_t end = hex_end(literal, from);
+    return end > from && (end == n || !in_word(literal[end])) &&
+           std::any_of(literal.begin() + static_cast<std::ptrdiff_t>(from), literal.begin() + static_cast<std::ptrdiff_t>(end),
+                       [](char c) { return !is_digit(c); });
+  };
+  if (open_letters(0) || (literal.starts_with('x') && open_letters(1))) return false;
+  const std::size_t x = literal.rfind("0x");
+  return x == std::string_view::npos || x + 2 == n || hex_end(literal, x + 2) != n;
+}
+
+std::size_t stamp_length(std::string_view line) {
+  const auto digits_until = [&](std::size_t from, std::string_view also) {
+    while (from < line.size() && (is_digit(line[from]) || also.find(line[from]) != std::string_view::npos)) ++from;
+    return from;
+  };
+  if (line.starts_with('[')) {
+    const std::size_t end = digits_until(1, " .");
+    return end < line.size() && line[end] == ']' ? end : 0;
+  }
+  if (line.size() > 15 && line[3] == ' ' && line[9] == ':' && line[12] == ':') return 15;
+  if (line.size() > 19 && line[4] == '-' && line[7] == '-') return digits_until(0, "-T:.+");
+  return 0;
+}
+
+void LineForm::close_number(std::size_t x, const char* line) {
+  if (x == 0 || !is_digit(line[x - 1])) return;
+  if (line[x - 1] != '0') {
+    key_ ^= spread(x);
+    return;
+  }
+  const std::string_view whole(line, length_);
+  const std::size_t end = hex_end(whole, x + 1);
+  if (end == length_ || !in_word(whole[end])) std::memset(form_.data() + x + 1, '0', end - x - 1);
+}
+
+bool LineForm::read(const char* begin, const char* end) {
+  std::array<std::uint16_t, max_bytes / 16 + 2> x_masks;
+  const auto left = static_cast<std::size_t>(end - begin);
+  std::size_t at = 0;
+  std::uint64_t some_x = 0;
+  while (true) {
+    unsigned newline = 0, x = 0;
+#ifdef __SSE2__
+    alignas(16) char tail[16];
+    const char* from = begin + at;
+    if (left - at < 16) {  // never read behind the end
+      std::memset(tail, '\n', sizeof tail);
+      std::memcpy(tail, from, left - at);
+      from = tail;
+    }
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    const __m128i zero = _mm_set1_epi8('0');
+    const __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)), _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(form_.data() + at), _mm_or_si128(_mm_andnot_si128(digits, bytes), _mm_and_si128(digits, zero)));
+    newline = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'))));
+    x = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('x'))));
+#else
+    for (unsigned i = 0; i < 16; ++i) {
+      const char c = at + i < left ? begin[at + i] : '\n';
+      form_[at + i] = is_digit(c) ? '0' : c;
+      newline |= static_cast<unsigned>(c == '\n') << i;
+      x |= static_cast<unsigned>(c == 'x') << i;
+    }
+#endif
+    x_masks[at / 16] = static_cast<std::uint16_t>(x);
+    some_x |= x;
+    if (newline != 0) {
+      length_ = at + static_cast<std::size_t>(std::countr_zero(newline));
+      break;
+    }
+    at += 16;
+    if (at > max_bytes) return false;
+  }
+  if (length_ > max_bytes) return false;
+  key_ = spread(length_);
+  std::memset(form_.data() + length_, 0, 16);
+  if (some_x != 0)
+    for (std::size_t word = 0; word * 16 <= at; ++word)
+      for (unsigned bits = x_masks[word]; bits != 0; bits &= bits - 1) {
+        const std::size_t x = word * 16 + static_cast<std::size_t>(std::countr_zero(bits));
+        if (x < length_) close_number(x, begin);
+      }
+  std::uint64_t hash = key_;
+  for (std::size_t i = 0; i < length_; i += 16) {
+    std::uint64_t low = 0, high = 0;
+    std::memcpy(&low, form_.data() + i, 8);
+    std::memcpy(&high, form_.data() + i + 8, 8);
+    hash = folded(low ^ seed_a, high ^ hash ^ seed_b);
+  }
+  key_ = hash;
+  return true;
+}
+
+std::string_view LineForm::text() {
+  const std::string_view form(form_.data(), length_);
+  const std::size_t stamp = stamp_length(form);
+  for (std::size_t i = 0; i < stamp; ++i)
+    if (form_[i] == '0') form_[i] = no_digit;
+  return form;
+}
+
+}  // namespace ff::knowledge
