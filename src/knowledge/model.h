@@ -125,9 +125,9 @@ struct Bundle {
   std::vector<std::uint32_t> alarm_words;  ///< literals of table "alarm": words that look like trouble
   /// Literals by form (form.h); several have the same, and one may have several. Databases report forms.
   std::vector<std::vector<std::uint32_t>> forms;
-  std::string database;                    ///< serialised Hyperscan database over the forms of the literals
-  std::string kernel_database;             ///< the same over those that lines of a kernel log can hold
-  std::string origin_database;             ///< over the words of table "alarm" that say a line is about this field
+  std::string database;         ///< serialised Hyperscan database over the forms of the literals
+  std::string kernel_database;  ///< the same over those that lines of a kernel log can hold
+  std::string origin_database;  ///< over the words of table "alarm" that say a line is about this field
 };
 
 }  // namespace ff::knowledge
