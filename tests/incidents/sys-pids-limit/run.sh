@@ -1,0 +1,1 @@
+docker run --pids-limit 256 --device=/dev/kfd --device=/dev/dri rocm/pytorch python train.py
