@@ -30,6 +30,7 @@ struct Worker {
   std::function<void(ProbeContext&)> work;
   std::set<std::string, std::less<>> done;
   bool finished = false;
+  std::string place;  ///< directory whose files it reads, where it has one
 };
 
 using Workers = std::vector<Worker>;
@@ -64,7 +65,9 @@ void add_file_workers(Workers& workers, const FoundHardware& hardware, const Col
                            c.reader.read_all(pci_path_items(), "/sys/bus/pci/devices/" + bridge,
                                              (asleep || c.hardware.is_asleep(bridge)) && !c.options.wake);
                        },
-                       {}});
+                       {},
+                       false,
+                       gpu.card.empty() ? "/sys/bus/pci/devices/" + gpu.pci : "/sys/class/drm/" + gpu.card + "/device"});
   }
 }
 
@@ -214,6 +217,10 @@ Result<Capture> collect(const CollectOptions& given) {
     results = run_children(children, left);
     for (std::size_t i = 0; i < open.size(); ++i) take_over(*open[i], results[i], capture, hung);
   }
+
+  // What was still to be read there stands for itself no more: the directory has the errno.
+  for (const Worker& worker : workers)
+    if (!worker.finished && !worker.place.empty()) capture.add_error(worker.place, ETIMEDOUT);
 
   if (!capture.probe("gpu_process_commands").is_null()) {
     Value all = capture.probe("gpu_processes");

@@ -54,6 +54,10 @@ Result<void> take_members(Members members, const std::string& name, bool name_is
     gathered.capture_name = name;
     return {};
   }
+  if (prefix)
+    for (const auto& [path, content] : members)
+      if (path.starts_with(*prefix + "fs/") || path.starts_with(*prefix + "cmd/"))
+        return fail("is a capture whose manifest.json is damaged", name + "/" + *prefix + "manifest.json", "take or copy it again");
   for (auto& [path, content] : members) gathered.loose[name_is_prefix ? name + "/" + path : path] = std::move(content);
   return {};
 }
@@ -82,6 +86,9 @@ Result<void> take_path(const std::string& path, const Limits& limits, bool only,
     if (!members) return std::unexpected(members.error());
     return take_members(std::move(*members), path, !only, gathered);
   }
+  for (const std::string_view ending : {".tar", ".tar.zst", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip"})
+    if (path.ends_with(ending))
+      return fail("is no archive although its name says so (" + human_bytes(bytes->size()) + ")", path, "copy it again, and compare the sizes");
   const auto slash = path.rfind('/');
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   if (gathered.loose.contains(name)) name = path;

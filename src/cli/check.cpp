@@ -39,6 +39,12 @@ Result<void> validate(const CheckOptions& o) {
     return usage_error("\"" + o.inputs.device + "\" is no device", "--device", "cpu, gpu, hip or cuda");
   if (!o.inputs.workload.empty() && o.inputs.workload != "reference" && o.inputs.workload != "lerobot" && o.inputs.workload != "command")
     return usage_error("\"" + o.inputs.workload + "\" is no workload", "--workload", "reference, lerobot or command");
+  if (!o.inputs.workload_command.empty() && o.inputs.workload != "command" && o.inputs.workload != "lerobot") {
+    std::error_code error;
+    const std::string& first = o.inputs.workload_command.front();
+    if (std::filesystem::exists(first, error)) return usage_error("is no option of check", first, "did you mean --from " + first + "?");
+    return usage_error("is no option of check", first, "a command belongs to --workload command (or lerobot), after --");
+  }
   const auto exists = [](const std::string& path, const char* option) -> Result<void> {
     std::error_code error;
     if (path.empty() || std::filesystem::exists(path, error)) return {};

@@ -184,16 +184,21 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   bool judged = false;
   for (const auto& rung : session.climb.rungs)
     for (const auto& check : rung.checks) judged = judged || check.status != Status::skip;
-  if (!judged && !options.from.empty())
-    session.notes.emplace_back(
-        "nothing that was handed over says anything about a machine, so nothing could be judged; firstfault explain reads logs and tracebacks");
-
   progress.show("… reading the logs");
   if (const auto explanation = diagnosis::explain_capture(session.capture, **knowledge)) {
     session.diagnoses = diagnosis::to_document(*explanation, **knowledge)["diagnoses"];
     for (const auto& diagnosis : session.diagnoses.items()) run.event("diagnosis", diagnosis);
   } else {
     session.notes.push_back("the logs could not be read: " + explanation.error().to_string());
+  }
+  if (!judged && !options.from.empty()) {
+    std::string remedy = "firstfault explain reads logs and tracebacks";
+    for (const auto& diagnosis : session.diagnoses.items())
+      if (!diagnosis["benign"].as_bool()) {
+        remedy += fmt::format("; here it finds {} ({})", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text());
+        break;
+      }
+    return std::unexpected(Error{"says nothing about a machine, so nothing could be judged", join(options.from, ", "), std::move(remedy), 3});
   }
   if (!options.parent.empty()) compare_with_parent(options.parent, session);
 

@@ -187,6 +187,9 @@ void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Fi
       else
         findings.fail("driver.kfd-unavailable", fmt::format("{} does not exist", node.path), because);
       return;
+    case ETIMEDOUT:
+      findings.fail("driver.not-answering", fmt::format("opening {} did not come back: the driver behind it hangs", node.path), because);
+      return;
     case ENXIO:
     case ENODEV:
       findings.fail("driver.init-failed", fmt::format("{} exists, but no driver answers behind it: {}", node.path, errno_text(*answer)), because);
@@ -209,16 +212,36 @@ CheckResult nodes_openable(const CheckContext& context) {
   const auto asker = asker_of(m);
   Findings findings;
   std::size_t known = 0;
+  std::vector<std::string> opened, not_here;
   for (const auto& path : needed) {
     const DeviceNode* node = nullptr;
     for (const auto& candidate : m.access.nodes)
       if (candidate.path == path) node = &candidate;
     if (node == nullptr) {
-      findings.unknown();
+      // /dev/dri was listed as a whole: what is not in it is not there.
+      if (complete(context) && path != "/dev/kfd")
+        not_here.push_back(path);
+      else
+        findings.unknown();
       continue;
     }
     ++known;
+    const auto before = findings.judged();
     judge_node(m, asker, *node, findings);
+    if (findings.judged() > before) opened.push_back(path);
+  }
+  // Some of a host's GPUs handed over is how Kubernetes and Slurm share a node; none is a forgotten option.
+  if (!not_here.empty() && not_here.size() + 1 == needed.size()) {
+    if (asker.in_container)
+      findings.fail("container.devices-not-mapped",
+                    fmt::format("no render node of {} is in this container ({} is not there)", not_here.size() == 1 ? "the GPU" : "the GPUs",
+                                enumerate(not_here)),
+                    {{"/dev/dri", 0, "no renderD node"}}, {start_again_with_devices(asker)});
+    else
+      findings.fail(
+          "permission.device-node-mode", fmt::format("{} does not exist, although the driver has the GPU", enumerate(not_here)),
+          {{"/dev/dri", 0, "no renderD node"}},
+          {"sudo udevadm trigger --subsystem-match=drm && ls -l /dev/dri   (udev makes the nodes; in a chroot or initramfs mount devtmpfs)"});
   }
   if (known == 0) return not_captured("device nodes (/dev/kfd, /dev/dri/renderD*)");
   findings.set("user", asker.user);
@@ -226,7 +249,10 @@ CheckResult nodes_openable(const CheckContext& context) {
   Value groups = Value::list();
   for (const auto& [gid, name] : m.access.groups) groups.push(name.empty() ? std::to_string(gid) : fmt::format("{} ({})", gid, name));
   findings.set("groups", std::move(groups));
-  std::string pass = fmt::format("{} can open {}", asker.user, enumerate(needed));
+  std::string pass = fmt::format("{} can open {}", asker.user, enumerate(opened));
+  if (!not_here.empty())
+    pass += fmt::format("; {} of the host {} not handed to this {}", count_of(not_here.size(), "more GPU"), not_here.size() == 1 ? "is" : "are",
+                        asker.in_container ? "container" : "system");
   if (asker.root) pass += "; as root, which says nothing about other users";
   return findings.result(std::move(pass), "the capture holds neither open() results nor owner, mode and groups for the device nodes");
 }

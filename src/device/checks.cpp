@@ -76,6 +76,15 @@ std::span<const Check> checks() {
             .causes = {"driver.init-failed", "driver.kernel-too-old"},
             .needs = {"device.driver-loaded", "device.bar-space", "device.firmware-present"},
             .run = driver_initialised},
+      Check{.id = "device.driver-answers",
+            .rung = Rung::device,
+            .question = "Does the driver answer when it is asked?",
+            .how =
+                "Looks for reads of the driver's files, openings of its nodes and calls of rocminfo, rocm-smi and amd-smi that did not come back in "
+                "their time. Fails when one did not; warns when rocminfo ends with an error.",
+            .causes = {"driver.not-answering", "driver.user-kernel-mismatch"},
+            .needs = {"device.driver-loaded"},
+            .run = driver_answers},
       Check{.id = "device.pcie-atomics",
             .rung = Rung::device,
             .question = "Does the PCIe path carry atomic operations?",
@@ -102,7 +111,7 @@ std::span<const Check> checks() {
                    "(or not yet in this login session), a container whose group numbers differ from the host's, devices that were not handed over, a "
                    "user namespace, a mode. Skipped under WSL.",
             .causes = {"permission.not-in-render-group", "container.group-not-mapped", "container.devices-not-mapped", "permission.device-node-mode",
-                       "container.confined", "driver.init-failed", "driver.kfd-unavailable"},
+                       "container.confined", "driver.init-failed", "driver.kfd-unavailable", "driver.not-answering"},
             .needs = {"device.kfd-present"},
             .run = nodes_openable},
       Check{.id = "device.reboot-pending",

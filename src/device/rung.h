@@ -18,6 +18,9 @@ CheckResult driver_loaded(const CheckContext& context);
 CheckResult module_parameters(const CheckContext& context);
 CheckResult reboot_pending(const CheckContext& context);
 
+// answers.cpp
+CheckResult driver_answers(const CheckContext& context);
+
 // driver.cpp
 CheckResult firmware_present(const CheckContext& context);
 CheckResult driver_initialised(const CheckContext& context);

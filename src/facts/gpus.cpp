@@ -97,11 +97,11 @@ void name_gpu(Gpu& gpu, const Tables& tables) {
   const Value* entry = nullptr;
   std::string key;
   if (gpu.device_id && (!gpu.vendor_id || *gpu.vendor_id == 0x1002)) {
-    key = fmt::format("{:04X}", *gpu.device_id);
+    key = fmt::format("{:04x}", *gpu.device_id);
     entry = tables.pci["devices"].find(key);
   }
   if (entry != nullptr) {
-    const Origin from{gpu.device_id.origin.source, gpu.device_id.origin.line, fmt::format("PCI device 1002:{}", lower(key))};
+    const Origin from{gpu.device_id.origin.source, gpu.device_id.origin.line, fmt::format("PCI device 1002:{}", key)};
     if (const auto gfx = (*entry)["gfx"].as_text(); !gfx.empty()) fill(gpu.gfx, Known<std::string>{std::string(gfx), from});
     const auto& names = (*entry)["names_by_revision"];
     std::string_view name;

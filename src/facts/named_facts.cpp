@@ -245,7 +245,10 @@ std::vector<NamedFact> named_facts(const Machine& m) {
   add_host(n, m.host);
   add_driver(n, m.driver);
   add_access(n, m.access);
-  n.add("container.kind", m.container.kind);
+  // "none" for a machine that is known to be no container: an empty text would fit "not in none".
+  auto kind = m.container.kind;
+  if (kind && kind->empty()) kind.value = "none";
+  n.add("container.kind", kind);
   n.add("container.shm_bytes", m.container.shm_bytes);
   n.add("container.shm_used_bytes", m.container.shm_used_bytes);
   n.add("container.cgroup_memory_max", m.container.cgroup_memory_max);

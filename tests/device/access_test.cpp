@@ -57,6 +57,67 @@ TEST(NodesOpenable, TellsTheContainersGroupNumberFromTheHosts) {
   EXPECT_NE(s.ask(nodes).fix.front().find("supplementalGroups: [992]"), std::string::npos);
 }
 
+TEST(NodesOpenable, MissesTheRenderNodesThatAContainerWasNotGiven) {
+  auto s = desktop();
+  s.machine.container.kind = known("docker");
+  std::erase_if(s.machine.access.nodes, [](const auto& node) { return node.path.starts_with("/dev/dri/"); });
+  const auto none = s.ask(nodes);
+  EXPECT_EQ(none.status, Status::fail) << none.summary;
+  EXPECT_EQ(none.causes.front(), "container.devices-not-mapped");
+  EXPECT_NE(none.summary.find("/dev/dri/renderD128"), std::string::npos) << none.summary;
+  EXPECT_NE(none.fix.front().find("--device"), std::string::npos);
+  auto unlisted = s;
+  unlisted.capture = nothing("loose").capture;
+  EXPECT_NE(unlisted.ask(nodes).status, Status::fail) << "loose files do not list /dev/dri as a whole";
+}
+
+TEST(NodesOpenable, NamesOnlyWhatWasOpenedWhereOneOfSeveralGpusIsHandedOver) {
+  auto s = server();
+  s.machine.container.kind = known("kubernetes");
+  const auto all = s.machine.access.nodes.size();
+  for (auto it = s.machine.access.nodes.end(); it != s.machine.access.nodes.begin();)
+    if ((--it)->path.starts_with("/dev/dri/renderD")) {
+      it = s.machine.access.nodes.erase(it);
+      break;
+    }
+  ASSERT_LT(s.machine.access.nodes.size(), all);
+  const auto result = s.ask(nodes);
+  EXPECT_EQ(result.status, Status::pass) << result.summary;
+  EXPECT_NE(result.summary.find("1 more GPU of the host is not handed to this container"), std::string::npos) << result.summary;
+}
+
+TEST(DriverAnswers, FailsWhereAReadDidNotComeBack) {
+  EXPECT_EQ(desktop().ask("device.driver-answers").status, Status::pass);
+  auto s = desktop();
+  s.capture.add_error("/sys/class/drm/card0/device/gpu_busy_percent", ETIMEDOUT);
+  const auto result = s.ask("device.driver-answers");
+  EXPECT_EQ(result.status, Status::fail) << result.summary;
+  EXPECT_EQ(result.causes.front(), "driver.not-answering");
+  auto open = desktop();
+  open.capture.add_error("/dev/kfd", ETIMEDOUT);
+  EXPECT_EQ(open.ask("device.driver-answers").status, Status::fail);
+  auto other = desktop();
+  other.capture.add_error("/sys/class/net/eth0/speed", ETIMEDOUT);
+  EXPECT_EQ(other.ask("device.driver-answers").status, Status::pass) << "a file of another driver";
+}
+
+TEST(DriverAnswers, FailsWhereAToolHungAndWarnsWhereRocminfoFailed) {
+  auto hung = desktop();
+  capture::CommandOutput output;
+  output.argv = {"rocminfo"};
+  output.timed_out = true;
+  hung.capture.add_command("rocminfo", output);
+  EXPECT_EQ(hung.ask("device.driver-answers").status, Status::fail);
+  auto failed = desktop();
+  output.timed_out = false;
+  output.exit_status = 8;
+  output.err = "hsa api call failure at: rocminfo.cc:1282\n";
+  failed.capture.add_command("rocminfo", output);
+  const auto result = failed.ask("device.driver-answers");
+  EXPECT_EQ(result.status, Status::warn) << result.summary;
+  EXPECT_EQ(nothing("loose").ask("device.driver-answers").status, Status::skip);
+}
+
 TEST(NodesOpenable, SeesAUserNamespaceInBetween) {
   auto s = refused();
   s.machine.container.kind = known("podman");

@@ -67,6 +67,23 @@ class Check(unittest.TestCase):
         self.assertEqual(fixed.returncode, 0, fixed.stderr)
         self.assertIn("changed", json.loads(fixed.stdout), "what changed between the two captures is stated")
 
+    def test_what_says_nothing_about_a_machine_is_refused(self):
+        folder = pathlib.Path(self.runs) / "handed"
+        folder.mkdir(parents=True)
+        for name, content in (("x.tar.zst", b""), ("y.tar.zst", os.urandom(2000)), ("notes.txt", b"hello\n"), ("z.bin", os.urandom(500))):
+            (folder / name).write_bytes(content)
+            process = self.check("--from", folder / name)
+            self.assertEqual(process.returncode, 3, (name, process.stdout, process.stderr))
+            self.assertIn(name, process.stderr)
+        (folder / "kernel.log").write_text("[   12.1] amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed\n")
+        self.assertIn("driver.reset-loop", self.check("--from", folder / "kernel.log").stderr + self.check("--from", folder / "kernel.log").stdout)
+
+    def test_a_forgotten_from_is_not_swallowed(self):
+        for words in ([BROKEN], ["foo", "bar"], ["--workload", "reference", BROKEN]):
+            process = self.check(*words)
+            self.assertEqual(process.returncode, 2, process.stdout + process.stderr)
+        self.assertIn("--from", self.check(BROKEN).stderr)
+
     def test_parent_compares_command_line_and_configuration_files(self):
         config = pathlib.Path(self.runs) / "train.yaml"
         config.parent.mkdir(parents=True, exist_ok=True)

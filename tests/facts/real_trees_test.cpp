@@ -7,8 +7,8 @@
 
 #include "capture/capture.h"
 #include "facts/machine.h"
+#include "knowledge/knowledge.h"
 #include "support/paths.h"
-#include "tables_for_tests.h"
 
 namespace ff::facts {
 namespace {
@@ -47,7 +47,7 @@ TEST_P(RealTree, GivesTheRightFacts) {
   capture::Capture capture;
   put(capture, tree / e.card, std::string("/sys/class/drm/") + e.card);
   if (fs::exists(tree / "kfd/topology")) put(capture, tree / "kfd/topology", "/sys/class/kfd/kfd/topology");
-  const Machine m = read_machine(capture, test_tables());
+  const Machine m = read_machine(capture, knowledge::Knowledge::built_in());
   ASSERT_EQ(m.gpus.size(), 1U);
   const Gpu& g = m.gpus[0];
   EXPECT_EQ(g.gfx.value, e.gfx);
@@ -83,7 +83,7 @@ TEST(RealKfdTree, OfEightMi210InTwoHivesOfFour) {
   if (!fs::exists(samples() / "kfd")) GTEST_SKIP() << "no samples beside the repository";
   capture::Capture capture;
   put(capture, samples() / "kfd/mi210-xgmi-pcie", "/sys/class/kfd/kfd/topology");
-  const Machine m = read_machine(capture, test_tables());
+  const Machine m = read_machine(capture, knowledge::Knowledge::built_in());
   ASSERT_EQ(m.gpus.size(), 8U);
   EXPECT_EQ(m.driver.kfd_nodes.value, 10);
   std::map<std::string, int> hives;
@@ -109,12 +109,29 @@ TEST(RealKfdTree, OfAnOldKernelWithoutTargetVersion) {
   if (!fs::exists(samples() / "kfd")) GTEST_SKIP() << "no samples beside the repository";
   capture::Capture capture;
   put(capture, samples() / "kfd/one-gpu-copied/topology", "/sys/class/kfd/kfd/topology");
-  const Machine m = read_machine(capture, test_tables());
+  const Machine m = read_machine(capture, knowledge::Knowledge::built_in());
   ASSERT_EQ(m.gpus.size(), 2U);
   EXPECT_EQ(m.gpus[0].gfx.value, "gfx900");
   EXPECT_EQ(m.gpus[0].compute_units.value, 64);
   EXPECT_EQ(m.gpus[0].vram_total_bytes.value, 17163091968U);
   EXPECT_FALSE(m.gpus[0].xcc);
+}
+
+TEST(ShippedTable, NamesEveryDeviceThatItHolds) {
+  const auto& knowledge = knowledge::Knowledge::built_in();
+  const auto& devices = knowledge.table("pci")["devices"];
+  ASSERT_GT(devices.members().size(), 200U);
+  for (const auto& [id, entry] : devices.members()) {
+    capture::Capture capture;
+    const std::string device = "/sys/class/drm/card0/device/";
+    capture.add_file(device + "vendor", "0x1002\n");
+    capture.add_file(device + "device", "0x" + id + "\n");
+    capture.add_file(device + "class", "0x030000\n");
+    capture.add_file(device + "uevent", "DRIVER=amdgpu\nPCI_ID=1002:" + id + "\nPCI_SLOT_NAME=0000:03:00.0\n");
+    const Machine m = read_machine(capture, knowledge);
+    ASSERT_EQ(m.gpus.size(), 1U) << id;
+    EXPECT_EQ(m.gpus[0].gfx.value.value_or(""), entry["gfx"].as_text()) << id;
+  }
 }
 
 }  // namespace

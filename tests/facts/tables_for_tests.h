@@ -8,20 +8,20 @@ namespace ff::facts {
 /// A few rows of the knowledge tables in their own shape, so that reading is tested without the knowledge layer.
 inline const Tables& test_tables() {
   static const Value pci = *parse_json(R"({"devices": {
-    "744C": {"gfx": "gfx1100", "names_by_revision": {"C8": "AMD Radeon RX 7900 XTX", "CC": "AMD Radeon RX 7900 XT"}},
+    "744c": {"gfx": "gfx1100", "names_by_revision": {"C8": "AMD Radeon RX 7900 XTX", "CC": "AMD Radeon RX 7900 XT"}},
     "7550": {"gfx": "gfx1201", "names_by_revision": {"C0": "AMD Radeon RX 9070 XT", "C3": "AMD Radeon RX 9070"}},
-    "73BF": {"gfx": "gfx1030", "names_by_revision": {"C0": "AMD Radeon RX 6900 XT", "C1": "AMD Radeon RX 6800 XT"}},
-    "687F": {"gfx": "gfx900", "names_by_revision": {"C1": "AMD Radeon RX Vega", "C3": "AMD Radeon RX Vega"}},
+    "73bf": {"gfx": "gfx1030", "names_by_revision": {"C0": "AMD Radeon RX 6900 XT", "C1": "AMD Radeon RX 6800 XT"}},
+    "687f": {"gfx": "gfx900", "names_by_revision": {"C1": "AMD Radeon RX Vega", "C3": "AMD Radeon RX Vega"}},
     "6860": {"gfx": "gfx900", "names_by_revision": {}},
-    "731F": {"gfx": "gfx1010", "names_by_revision": {"C1": "AMD Radeon RX 5700 XT"}},
+    "731f": {"gfx": "gfx1010", "names_by_revision": {"C1": "AMD Radeon RX 5700 XT"}},
     "7340": {"gfx": "gfx1012", "names_by_revision": {"C7": "AMD Radeon RX 5500"}},
-    "747E": {"gfx": "gfx1101", "names_by_revision": {"C8": "AMD Radeon RX 7800 XT"}},
-    "15BF": {"gfx": "gfx1103", "names_by_revision": {"C1": "AMD Radeon 780M Graphics"}},
-    "163F": {"gfx": "gfx1033", "names_by_revision": {"AE": "AMD Custom GPU 0405"}},
-    "164E": {"gfx": "gfx1036", "names_by_revision": {"C1": "AMD Radeon 610M"}},
+    "747e": {"gfx": "gfx1101", "names_by_revision": {"C8": "AMD Radeon RX 7800 XT"}},
+    "15bf": {"gfx": "gfx1103", "names_by_revision": {"C1": "AMD Radeon 780M Graphics"}},
+    "163f": {"gfx": "gfx1033", "names_by_revision": {"AE": "AMD Custom GPU 0405"}},
+    "164e": {"gfx": "gfx1036", "names_by_revision": {"C1": "AMD Radeon 610M"}},
     "1586": {"gfx": "gfx1151", "names_by_revision": {"C1": "AMD Radeon 8060S Graphics"}},
-    "740F": {"gfx": "gfx90a", "names_by_revision": {"02": "AMD Instinct MI210"}},
-    "74A1": {"gfx": "gfx942", "names_by_revision": {"00": "AMD Instinct MI300X"}}}})");
+    "740f": {"gfx": "gfx90a", "names_by_revision": {"02": "AMD Instinct MI210"}},
+    "74a1": {"gfx": "gfx942", "names_by_revision": {"00": "AMD Instinct MI300X"}}}})");
   static const Value targets = *parse_json(R"({"targets": [
     {"name": "gfx900", "type": "dGPU"}, {"name": "gfx90a", "type": "dGPU"}, {"name": "gfx942", "type": "dGPU"},
     {"name": "gfx1010", "type": "dGPU"}, {"name": "gfx1012", "type": "dGPU"}, {"name": "gfx1030", "type": "dGPU"},
