@@ -67,7 +67,7 @@ TEST(NodesOpenable, MissesTheRenderNodesThatAContainerWasNotGiven) {
   EXPECT_NE(none.summary.find("/dev/dri/renderD128"), std::string::npos) << none.summary;
   EXPECT_NE(none.fix.front().find("--device"), std::string::npos);
   auto unlisted = s;
-  unlisted.capture = nothing("loose").capture;
+  unlisted.machine.evidence_kind = "loose";
   EXPECT_NE(unlisted.ask(nodes).status, Status::fail) << "loose files do not list /dev/dri as a whole";
 }
 
