@@ -7,7 +7,7 @@ if(FIRSTFAULT_PYARROW)
   if(NOT arrow_library OR NOT parquet_library)
     message(FATAL_ERROR "no libarrow.so.* in ${FIRSTFAULT_PYARROW}: run ./dev setup")
   endif()
-  add_library(firstfault-parquet MODULE ${PROJECT_SOURCE_DIR}/src/parquet/plugin.cpp)
+  add_library(firstfault-parquet MODULE ${PROJECT_SOURCE_DIR}/src/parquet/plugin.cpp ${PROJECT_SOURCE_DIR}/src/parquet/levels.cpp)
   set_target_properties(firstfault-parquet PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden BUILD_RPATH "$ORIGIN/firstfault-arrow"
     BUILD_RPATH_USE_ORIGIN ON LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} SKIP_BUILD_RPATH OFF CXX_STANDARD 20)
   target_include_directories(firstfault-parquet PRIVATE ${PROJECT_SOURCE_DIR}/src)

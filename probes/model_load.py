@@ -271,6 +271,8 @@ def main():
     with Stage("import"):
         import torch as module
         torch = module
+        if any(entry["format"] == "safetensors" for entry in spec["files"]):
+            import safetensors  # noqa: F401  without it this interpreter cannot read them: its fault, not the model's
         versions = {"python": ".".join(map(str, sys.version_info[:3])), "torch": torch.__version__, "hip": getattr(torch.version, "hip", None),
                     "cuda": getattr(torch.version, "cuda", None)}
         for package in ("safetensors", "transformers", "lerobot"):

@@ -29,6 +29,10 @@ if [ -d ../shared/cases ]; then
     --min-top1 0.92 --min-top3 0.97 --max-wrong 0 --max-false 0
 fi
 
+echo "== faults of datasets and models, 20 places each"
+(cd tests/end_to_end && export FIRSTFAULT=../../build/dev/firstfault FIRSTFAULT_PLACES=20 && /usr/bin/python3 -B -m unittest -q \
+  test_data.Data.test_every_seeded_fault_is_found_and_named test_model.Directories.test_a_lerobot_policy_and_its_faults test_model.Directories.test_a_sharded_model_and_its_faults)
+
 echo "== faults of training and resumption, 20 seeds each"
 FIRSTFAULT_SEEDS=20 build/dev/test_training --gtest_filter='LogFaults*:All/*:ReferenceWorkload*'
 
@@ -51,6 +55,35 @@ if command -v python3.11 >/dev/null; then
   FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$lerobot_work/lerobot-0.4.4/bin/python" tests/long/lerobot_training.py "$lerobot_work/training-0.4.4"
 else
   echo "no python3.11: the tests with real LeRobot were not run" >&2
+fi
+
+# LeRobot 0.6 needs Python 3.12 or newer.
+newer=
+for candidate in "${FIRSTFAULT_PYTHON312:-}" python3.12 python3.13 "$HOME"/.pyenv/versions/3.12.*/bin/python3.12 "$HOME"/.pyenv/versions/3.13.*/bin/python3.13; do
+  if [ -n "$candidate" ] && "$candidate" -c 'import sys; raise SystemExit(sys.version_info < (3, 12))' 2>/dev/null; then newer=$candidate; break; fi
+done
+if [ -n "$newer" ]; then
+  venv="$lerobot_work/lerobot-0.6.1"
+  if [ ! -x "$venv/bin/python" ]; then
+    "$newer" -m venv "$venv"
+    "$venv/bin/python" -m pip install -q 'torch==2.7.1' 'torchvision==0.22.1' 'torchcodec==0.5'
+    "$venv/bin/python" -m pip install -q 'lerobot[dataset,accelerate-dep,transformers-dep,diffusers-dep]==0.6.1' jsonschema
+  fi
+  older="$lerobot_work/datasets-0.3.3/a"
+  echo "== datasets with lerobot 0.6.1"
+  FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$venv/bin/python" tests/long/lerobot_datasets.py "$lerobot_work/datasets-0.6.1" $([ -d "$older" ] && echo "$older")
+  echo "== real policies of lerobot 0.6.1: model load, and every tensor that config.json implies"
+  FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$venv/bin/python" tests/long/lerobot_policies.py "$lerobot_work/policies-0.6.1"
+  "$venv/bin/python" tests/long/architecture_keys.py "$lerobot_work/architectures"
+  for list in tests/model/architectures/*.json; do
+    "$venv/bin/python" - "$list" "$lerobot_work/architectures/$(basename "$list")" <<'END'
+import json, sys
+a, b = (json.load(open(p))["tensors"] for p in sys.argv[1:])
+raise SystemExit(0 if a == b else f"{sys.argv[1]} differs from what the classes have now")
+END
+  done
+else
+  echo "no Python 3.12 or newer: the tests with LeRobot 0.6 were not run" >&2
 fi
 
 echo "== real HIP and hipRTC without a GPU"

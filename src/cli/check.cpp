@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "capture/redact.h"
 #include "cli/check_session.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "report/reference.h"
 #include "report/style.h"
@@ -46,9 +46,10 @@ Result<void> validate(const CheckOptions& o) {
     return usage_error("is no option of check", first, "a command belongs to --workload command (or lerobot), after --");
   }
   const auto exists = [](const std::string& path, const char* option) -> Result<void> {
-    std::error_code error;
-    if (path.empty() || std::filesystem::exists(path, error)) return {};
-    return usage_error("does not exist", path, option);
+    if (path.empty()) return {};
+    auto given = given_path(path);
+    if (!given && given.error().exit_code == 2) given.error().remedy = option;
+    return given;
   };
   if (auto valid = exists(o.inputs.work_root, "--work-root takes the project's directory"); !valid) return valid;
   if (auto valid = exists(o.inputs.python, "--python takes the path of an interpreter or of an environment"); !valid) return valid;

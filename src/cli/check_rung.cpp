@@ -1,10 +1,10 @@
 #include "cli/check_rung.h"
 
-#include <filesystem>
 #include <iostream>
 
 #include "base/progress.h"
 #include "capture/capture.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "facts/machine.h"
 #include "knowledge/knowledge.h"
@@ -15,10 +15,7 @@ namespace ff::cli {
 
 int check_rung(const CheckRungOptions& options) {
   // An empty path is an unset variable in the caller's script; a rung without input would be skipped and exit 0.
-  if (options.path.empty()) return report_error(Error{"is empty", "path", "name the directory or file to check", 2});
-  std::error_code unreadable;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(options.path, unreadable)))
-    return report_error(Error{"does not exist", options.path, "name the directory or file to check", 2});
+  if (const auto given = given_path(options.path); !given) return report_error(given.error());
   const capture::Capture capture;
   const facts::Machine machine;
   auto scratch = options.scratch;

@@ -14,7 +14,9 @@ Result<void> given_path(const std::string& path) {
     if (::access(path.c_str(), S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK) == 0) return {};
     return fail("cannot be read: " + errno_text(errno), path, "read it as its owner, or have its rights widened");
   }
-  if (errno != ENOENT && errno != ENOTDIR) return {};
+  if (errno == ENAMETOOLONG) return usage_error("is no path: " + errno_text(errno), path.substr(0, 80) + "…", "check the quotes");
+  if (errno != ENOENT && errno != ENOTDIR)
+    return fail("cannot be read: " + errno_text(errno), path, "read it as its owner, or have the rights of the directories above it widened");
   return usage_error("no such file or directory", path, "check the spelling; quote names with blanks");
 }
 

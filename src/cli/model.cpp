@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "cli/check_rung.h"
@@ -18,10 +17,6 @@ constexpr const char* path_help = "A model file (.safetensors, .pt, .pth, .bin, 
 
 /// A path that does not exist is wrong usage; what exists and holds no model is a fault.
 int run_on_path(CheckRungOptions options) {
-  std::error_code error;
-  if (!options.path.empty() && !std::filesystem::exists(std::filesystem::symlink_status(options.path, error)))
-    return report_error(
-        Error{"no such file or directory", options.path, "give a model file, or the directory that holds config.json and the weights", 2});
   if (!options.inputs.dataset.empty())
     if (const auto given = given_path(options.inputs.dataset); !given) return report_error(given.error());
   options.rung = Rung::model;

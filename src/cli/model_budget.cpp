@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "knowledge/knowledge.h"
 #include "model/budget.h"
@@ -76,9 +76,7 @@ void print(const model::BudgetRequest& q, const model::Budget& b, const model::G
 }
 
 int run_budget(BudgetOptions o, const std::string& gpu_text) {
-  std::error_code error;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(o.request.path, error)))
-    return report_error(Error{"no such file or directory", o.request.path, "give a model's directory or its config.json", 2});
+  if (const auto given = given_path(o.request.path); !given) return report_error(given.error());
   auto& q = o.request;
   q.task = o.task == "train" ? model::BudgetTask::train : o.task == "lora" ? model::BudgetTask::lora : model::BudgetTask::infer;
   if (o.precision.empty()) o.precision = q.task == model::BudgetTask::train ? "fp32" : "bf16";

@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "model/diff.h"
 #include "report/style.h"
@@ -63,11 +63,8 @@ void print(const model::ModelDifference& d, const DiffOptions& o) {
 }
 
 int run_diff(const DiffOptions& o) {
-  for (const auto* path : {&o.before, &o.after}) {
-    std::error_code error;
-    if (!std::filesystem::exists(std::filesystem::symlink_status(*path, error)))
-      return report_error(Error{"no such file or directory", *path, "give two model files, directories, checkpoints or runs", 2});
-  }
+  for (const auto* path : {&o.before, &o.after})
+    if (const auto given = given_path(*path); !given) return report_error(given.error());
   const auto difference = model::diff_models(o.before, o.after);
   if (!difference) return report_error(difference.error());
   if (o.json)

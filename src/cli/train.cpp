@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "capture/capture.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "facts/machine.h"
 #include "knowledge/knowledge.h"
@@ -108,8 +108,7 @@ ladder::Climb judge_files(const std::string& workload, const std::vector<std::st
 
 int train_files(const TrainOptions& options, const std::string& workload, const std::string& schema) {
   for (const auto& path : options.paths)
-    if (std::error_code error; path.empty() || !std::filesystem::exists(path, error))
-      return report_error(Error{path.empty() ? "is empty" : "does not exist", path.empty() ? "path" : path, "name the log or directory to check", 2});
+    if (const auto given = given_path(path); !given) return report_error(given.error());
   Progress progress(!options.json);
   ladder::Observer observer;
   observer.check_begins = [&](const Check& check) { progress.show("… " + std::string(check.question)); };

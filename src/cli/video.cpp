@@ -7,6 +7,7 @@
 
 #include "cli/check_table.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "rollout/checks.h"
 
@@ -20,6 +21,10 @@ void add_video(CLI::App& app, int& exit_code) {
   check->add_flag("--json", options->json, "Print one JSON document (firstfault/video-check/1)");
   check->add_flag("--all", options->all, "Show passing and skipped checks too");
   check->callback([options, &exit_code] {
+    if (const auto given = given_path(options->subject); !given) {
+      exit_code = report_error(given.error());
+      return;
+    }
     std::error_code error;
     if (!std::filesystem::is_regular_file(options->subject, error)) {
       exit_code = report_error(Error{"is no file", options->subject.empty() ? "file" : options->subject, "name a video", 2});

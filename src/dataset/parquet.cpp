@@ -350,7 +350,8 @@ Parquet::Scan::Scan(Scan&&) noexcept = default;
 Parquet::Scan& Parquet::Scan::operator=(Scan&&) noexcept = default;
 Parquet::Scan::~Scan() = default;
 
-Result<Parquet::Scan> Parquet::scan(const std::string& path, const std::vector<std::string>& columns, std::int64_t batch_rows, bool threads) const {
+Result<Parquet::Scan> Parquet::scan(const std::string& path, const std::vector<std::string>& columns, std::int64_t batch_rows, bool threads,
+                                    RowGroups groups) const {
   auto state = std::make_unique<Scan::State>();
   state->api = api_;
   state->path = path;
@@ -358,7 +359,8 @@ Result<Parquet::Scan> Parquet::scan(const std::string& path, const std::vector<s
   names.reserve(columns.size());
   for (const auto& name : columns) names.push_back(name.c_str());
   std::array<char, message_size> message{};
-  if (api_->scan(path.c_str(), names.data(), names.size(), batch_rows, threads ? 1 : 0, &state->stream, message.data(), message.size()) != 0)
+  const ffp_scan_job job{names.data(), names.size(), batch_rows, groups.first, groups.count, threads ? 1 : 0};
+  if (api_->scan(path.c_str(), &job, &state->stream, message.data(), message.size()) != 0)
     return fail(std::string("cannot be read: ") + message.data(), path);
   if (state->stream.get_schema(&state->stream, &state->schema) != 0) {
     const char* why = state->stream.get_last_error(&state->stream);

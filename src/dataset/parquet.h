@@ -70,6 +70,11 @@ struct Rewrite {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
+/// Row groups `first` to `first + count - 1`; count -1: all from `first` on.
+struct RowGroups {
+  std::int64_t first = 0, count = -1;
+};
+
 /// Reads Parquet through firstfault-parquet.so beside the program (or where $FIRSTFAULT_PARQUET says).
 class Parquet {
  public:
@@ -96,8 +101,10 @@ class Parquet {
     explicit Scan(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
   };
-  /// `columns` empty: all. Batches hold at most `batch_rows` rows.
-  Result<Scan> scan(const std::string& path, const std::vector<std::string>& columns, std::int64_t batch_rows = 65536, bool threads = true) const;
+  /// `columns` empty: all. Batches hold at most `batch_rows` rows. Several scans may run at a time, in one thread each; with `threads` columns are
+  /// decoded in parallel, the next batch while the caller works on this one.
+  Result<Scan> scan(const std::string& path, const std::vector<std::string>& columns, std::int64_t batch_rows = 65536, bool threads = true,
+                    RowGroups groups = {0, -1}) const;
 
   /// Writes one file; an existing one is replaced.
   Result<void> rewrite(const std::string& path, const Rewrite& job) const;

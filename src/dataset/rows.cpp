@@ -7,17 +7,22 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <limits>
+#include <system_error>
+#include <thread>
 
 namespace ff::dataset {
 namespace {
 
 constexpr std::size_t histogram_bins = 4096;
 /// Small enough that a batch stays near the cache and its memory is used again.
-constexpr std::int64_t batch_rows = 16384;
+constexpr std::int64_t batch_rows = 4096;
+/// Fewer rows than this are not worth another thread.
+constexpr std::int64_t least_rows_of_a_part = 32768;
+constexpr std::size_t most_parts = 8;
 constexpr std::int64_t max_width = 100'000;
 
-bool finite(float v) { return (std::bit_cast<std::uint32_t>(v) & 0x7f800000U) != 0x7f800000U; }
 bool finite(double v) { return (std::bit_cast<std::uint64_t>(v) & 0x7ff0000000000000ULL) != 0x7ff0000000000000ULL; }
 
 /// Sums over one stretch of rows, by dimension, relative to a pivot so that squares do not cancel.
@@ -49,22 +54,37 @@ struct Vector {
   typedef T type __attribute__((vector_size(N * sizeof(T))));  // NOLINT(modernize-use-using): GCC drops the attribute from an alias
 };
 
-/// N dimensions at once, in vector registers over all rows (GCC's and clang's vector types; 16 bytes are SSE2).
+/// N dimensions at once, in vector registers over all rows (GCC's and clang's vector types).
 template <class T, int N>
-void accumulate_tile(const T* values, std::int64_t rows, std::int64_t width, std::size_t first, Sums& out) {
+[[gnu::always_inline]] inline void accumulate_tile(const T* values, std::int64_t rows, std::int64_t width, std::size_t first, Sums& out) {
   using Number = typename Vector<T, N>::type;
-  using Real = typename Vector<double, N>::type;
+  // Sums are doubles, four at a time: GCC takes wider vectors apart through memory.
+  constexpr int quarter = 4, parts = N / quarter;
+  using Few = typename Vector<T, quarter>::type;
+  using Real = typename Vector<double, quarter>::type;
+  const auto read = [](const T* from, Real& to) __attribute__((always_inline)) {
+    Few few;
+    std::memcpy(&few, from, sizeof few);
+    to = __builtin_convertvector(few, Real);
+  };
   const T* p = values + first;
   Number v;
   std::memcpy(&v, p, sizeof v);
   Number low = v, high = v, before = v, step = v - v;
-  const Real pivot = __builtin_convertvector(v, Real);
-  Real sum = pivot - pivot, squares = sum;
+  Real pivot[parts], sum[parts], squares[parts];
+  for (int k = 0; k < parts; ++k) {
+    read(p + k * quarter, pivot[k]);
+    sum[k] = squares[k] = pivot[k] - pivot[k];
+  }
   for (std::int64_t r = 0; r < rows; ++r, p += width) {
     std::memcpy(&v, p, sizeof v);
-    const Real x = __builtin_convertvector(v, Real) - pivot;
-    sum += x;
-    squares += x * x;
+    for (int k = 0; k < parts; ++k) {
+      Real x;
+      read(p + k * quarter, x);
+      x -= pivot[k];
+      sum[k] += x;
+      squares[k] += x * x;
+    }
     low = v < low ? v : low;
     high = v > high ? v : high;
     const Number up = v - before, down = before - v;
@@ -82,9 +102,9 @@ void accumulate_tile(const T* values, std::int64_t rows, std::int64_t width, std
   }
   for (int i = 0; i < N; ++i) {
     const std::size_t d = first + static_cast<std::size_t>(i);
-    out.pivot[d] = pivot[i];
-    out.sum[d] = sum[i];
-    out.squares[d] = squares[i];
+    out.pivot[d] = pivot[i / quarter][i % quarter];
+    out.sum[d] = sum[i / quarter][i % quarter];
+    out.squares[d] = squares[i / quarter][i % quarter];
     out.low[d] = static_cast<double>(low[i]);
     out.high[d] = static_cast<double>(high[i]);
     out.step[d] = static_cast<double>(step[i]);
@@ -92,6 +112,31 @@ void accumulate_tile(const T* values, std::int64_t rows, std::int64_t width, std
     out.at_high[d] = static_cast<std::int64_t>(at_high[i]);
     out.count[d] = rows;
   }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void accumulate_tiles(const T* values, std::int64_t rows, std::int64_t width, Sums& out) {
+  constexpr std::size_t tile = 32 / sizeof(T);
+  const auto w = static_cast<std::size_t>(width);
+  std::size_t d = 0;
+  for (; d + tile <= w; d += tile) accumulate_tile<T, static_cast<int>(tile)>(values, rows, width, d, out);
+  // The last one overlaps the one before: the same results again.
+  if (d < w) accumulate_tile<T, static_cast<int>(tile)>(values, rows, width, w - tile, out);
+}
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("avx2,fma")]] void accumulate_tiles_avx2(const T* values, std::int64_t rows, std::int64_t width, Sums& out) {
+  accumulate_tiles<T>(values, rows, width, out);
+}
+#endif
+/// Needs at least 32 bytes a row.
+template <class T>
+void accumulate_wide(const T* values, std::int64_t rows, std::int64_t width, Sums& out) {
+#if defined(__x86_64__)
+  static const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  if (avx2) return accumulate_tiles_avx2<T>(values, rows, width, out);
+#endif
+  accumulate_tiles<T>(values, rows, width, out);
 }
 
 /// The same for one dimension.
@@ -129,23 +174,15 @@ template <class T>
 void accumulate(const T* values, std::int64_t rows, std::int64_t width, std::int64_t first_row, FeatureSurvey& f, Sums& s) {
   const auto w = static_cast<std::size_t>(width);
   s.reset(w);
-  // A cheap pass first: is everything finite? Then the sums need no branch.
-  bool all_finite = true;
-  const std::int64_t n = rows * width;
-  if constexpr (std::is_floating_point_v<T>)
-    for (std::int64_t i = 0; i < n; ++i) all_finite &= finite(values[i]);
-  if (all_finite) {
-    constexpr std::size_t tile = 4;
-    std::size_t d = 0;
-    if constexpr (std::is_floating_point_v<T>)
-      if (w >= tile) {
-        for (; d + tile <= w; d += tile) accumulate_tile<T, tile>(values, rows, width, d, s);
-        if (d < w) accumulate_tile<T, tile>(values, rows, width, w - tile, s);  // overlaps the one before: the same results again
-        d = w;
-      }
-    for (; d < w; ++d) accumulate_one(values, rows, width, d, s);
-    return;
-  }
+  bool wide = false;
+  if constexpr (std::is_floating_point_v<T>) wide = w * sizeof(T) >= 32;
+  if (wide)
+    accumulate_wide<T>(values, rows, width, s);
+  else
+    for (std::size_t d = 0; d < w; ++d) accumulate_one(values, rows, width, d, s);
+  // What is not finite makes the sum of squares so; only then are values looked at one by one.
+  if (std::ranges::all_of(s.squares, [](double v) { return finite(v); })) return;
+  s.reset(w);
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::size_t d = 0; d < w; ++d) {
       const auto v = static_cast<double>(values[r * width + static_cast<std::int64_t>(d)]);
@@ -204,7 +241,10 @@ void follow(const T* values, std::int64_t rows, std::int64_t width, std::int64_t
   Still longest{first_row, 1, true};
   std::int64_t start = 0;
   for (std::int64_t r = 1; r <= rows; ++r) {
-    if (r < rows && std::memcmp(values + r * width, values + (r - 1) * width, w * sizeof(T)) == 0) continue;
+    // Bits, not values: NaN stands still too.
+    if (r < rows && std::memcmp(values + r * width, values + (r - 1) * width, sizeof(T)) == 0 &&
+        std::memcmp(values + r * width, values + (r - 1) * width, w * sizeof(T)) == 0)
+      continue;
     if (r - start > longest.rows) longest = {first_row + start, r - start, start == 0 || r == rows};
     start = r;
   }
@@ -415,8 +455,8 @@ class Surveyor {
     if (a->type == ElementType::text || a->type == ElementType::other || s->type == ElementType::text || s->type == ElementType::other) return;
     const std::int64_t w = a->width;
     ActionRelation& out = survey_.relation;
-    mean_action_.resize(static_cast<std::size_t>(w));
-    mean_state_.resize(static_cast<std::size_t>(w));
+    out.mean_action.resize(static_cast<std::size_t>(w));
+    out.mean_state.resize(static_cast<std::size_t>(w));
     const std::int64_t step = std::min(stride, std::max<std::int64_t>(1, a->rows / 50));
     for (std::int64_t r = 0; r + 1 < a->rows; r += step) {
       const auto row = static_cast<std::size_t>(first + r);
@@ -433,18 +473,125 @@ class Surveyor {
         out.to_step += squared(action - (next - state));
         out.step += squared(next - state);
         // Welford's update around the running mean.
-        const double da = action - mean_action_[at], ds = state - mean_state_[at];
-        mean_action_[at] += da / n;
-        mean_state_[at] += ds / n;
-        out.action += da * (action - mean_action_[at]);
-        out.state += ds * (state - mean_state_[at]);
+        const double da = action - out.mean_action[at], ds = state - out.mean_state[at];
+        out.mean_action[at] += da / n;
+        out.mean_state[at] += ds / n;
+        out.action += da * (action - out.mean_action[at]);
+        out.state += ds * (state - out.mean_state[at]);
       }
     }
   }
 
   Sums sums_;
-  std::vector<double> converted_, mean_action_, mean_state_;
+  std::vector<double> converted_;
 };
+
+/// Neighbouring row groups of some files, with about as many rows as every other part of the dataset.
+struct Part {
+  struct Piece {
+    const DataFile* file;
+    RowGroups groups;
+  };
+  std::vector<Piece> pieces;
+  std::int64_t rows = 0;
+};
+
+/// The dataset in as many parts as threads are worth while, in row order.
+std::vector<Part> parts_of(const Dataset& dataset, bool threads) {
+  const auto cores = static_cast<std::int64_t>(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most_parts));
+  const std::int64_t wanted = threads ? std::clamp<std::int64_t>(dataset.rows / least_rows_of_a_part, 1, cores) : 1;
+  std::vector<Part> out(1);
+  std::int64_t done = 0;
+  for (const auto& file : dataset.files) {
+    if (!file.info) continue;
+    const auto& groups = file.info->row_groups;
+    bool begun = false;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto parts = static_cast<std::int64_t>(out.size());
+      // Full when what is done has reached its share.
+      if (parts < wanted && out.back().rows > 0 && done * wanted >= dataset.rows * parts) {
+        out.emplace_back();
+        begun = false;
+      }
+      if (!begun) out.back().pieces.push_back({&file, {static_cast<std::int64_t>(g), 0}});
+      begun = true;
+      ++out.back().pieces.back().groups.count;
+      out.back().rows += groups[g];
+      done += groups[g];
+    }
+    if (groups.empty()) out.back().pieces.push_back({&file, {}});
+  }
+  return out;
+}
+
+/// Adds the survey of the part behind `to`'s last row. A run that the border cuts becomes one again.
+void append(RowSurvey& to, RowSurvey&& from) {
+  const std::int64_t base = to.rows;
+  const bool joined = !to.runs.empty() && !from.runs.empty() && to.runs.back().episode == from.runs.front().episode;
+  const auto later = [&](auto& list, auto&& more) {
+    list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  for (auto& run : from.runs) run.first_row += base;
+  if (joined) {
+    to.runs.back().rows += from.runs.front().rows;
+    from.runs.erase(from.runs.begin());
+  }
+  later(to.runs, from.runs);
+  later(to.episode, from.episode);
+  later(to.frame, from.frame);
+  later(to.task, from.task);
+  later(to.index, from.index);
+  later(to.timestamp, from.timestamp);
+  to.has_index |= from.has_index;
+  to.has_episode |= from.has_episode;
+  to.has_frame |= from.has_frame;
+  to.has_timestamp |= from.has_timestamp;
+  to.has_task |= from.has_task;
+  to.timestamp_is_float32 |= from.timestamp_is_float32;
+  for (std::size_t i = 0; i < to.features.size(); ++i) {
+    FeatureSurvey &f = to.features[i], &more = from.features[i];
+    if (more.type != ElementType::other) f.type = more.type;
+    for (std::size_t d = 0; d < f.all.size(); ++d) f.all[d].merge(more.all[d]);
+    if (joined && !f.episodes.empty() && !more.episodes.empty()) {
+      auto& own = f.episodes.back();
+      own.resize(std::max(own.size(), more.episodes.front().size()));
+      for (std::size_t d = 0; d < more.episodes.front().size(); ++d) own[d].merge(more.episodes.front()[d]);
+      more.episodes.erase(more.episodes.begin());
+    }
+    later(f.episodes, more.episodes);
+    for (auto& still : more.stills) still.first_row += base;
+    if (joined && !f.stills.empty() && !more.stills.empty()) {
+      if (f.stills.back().rows < more.stills.front().rows) f.stills.back() = more.stills.front();
+      more.stills.erase(more.stills.begin());
+    }
+    later(f.stills, more.stills);
+    for (auto& jump : more.jumps) jump.row += base;
+    later(f.jumps, more.jumps);
+    if (f.jumps.size() > most_jumps) f.jumps.resize(most_jumps);
+    if (f.nonfinite == 0 && more.nonfinite > 0) {
+      f.first_nonfinite_row = more.first_nonfinite_row + base;
+      f.first_nonfinite_dimension = more.first_nonfinite_dimension;
+    }
+    f.nonfinite += more.nonfinite;
+    if (f.nulls == 0 && more.nulls > 0) f.first_null_row = more.first_null_row + base;
+    f.nulls += more.nulls;
+    if (f.wrong_width_row < 0 && more.wrong_width_row >= 0) {
+      f.wrong_width_row = more.wrong_width_row + base;
+      f.wrong_width = more.wrong_width;
+    }
+    for (std::size_t d = 0; d < f.histogram.size(); ++d)
+      for (std::size_t b = 0; b < f.histogram[d].size(); ++b) f.histogram[d][b] += more.histogram[d][b];
+  }
+  to.relation.merge(from.relation);
+  // A damaged file that two parts share is said once.
+  if (!from.unreadable.empty() && std::ranges::find(to.unreadable, from.unreadable.front()) != to.unreadable.end()) {
+    from.unreadable.erase(from.unreadable.begin());
+    from.findings.erase(from.findings.begin());
+  }
+  later(to.unreadable, from.unreadable);
+  later(to.findings, from.findings);
+  to.rows += from.rows;
+}
 
 }  // namespace
 
@@ -468,21 +615,49 @@ void Moments::merge(const Moments& other) {
   max = std::max(max, other.max);
 }
 
-RowSurvey survey_rows(const Dataset& dataset, const Parquet& parquet, bool threads) {
+void ActionRelation::merge(const ActionRelation& other) {
+  if (other.rows == 0) return;
+  if (rows == 0) {
+    *this = other;
+    return;
+  }
+  const auto a = static_cast<double>(rows), b = static_cast<double>(other.rows);
+  const auto join = [&](std::vector<double>& mean, const std::vector<double>& more, double& squares) {
+    for (std::size_t d = 0; d < mean.size() && d < more.size(); ++d) {
+      const double delta = more[d] - mean[d];
+      squares += delta * delta * a * b / (a + b);
+      mean[d] += delta * b / (a + b);
+    }
+  };
+  action += other.action;
+  state += other.state;
+  join(mean_action, other.mean_action, action);
+  join(mean_state, other.mean_state, state);
+  to_state += other.to_state;
+  to_next_state += other.to_next_state;
+  to_step += other.to_step;
+  step += other.step;
+  rows += other.rows;
+}
+
+namespace {
+
+/// One pass over one part, in this thread; with `threads` its columns are decoded by others.
+RowSurvey survey_part(const Dataset& dataset, const Parquet& parquet, const Part& part, std::int64_t expected_rows, bool threads) {
   RowSurvey survey;
-  const auto expected = static_cast<std::size_t>(std::clamp<std::int64_t>(dataset.rows, 0, 1 << 28));
+  const auto expected = static_cast<std::size_t>(std::clamp<std::int64_t>(expected_rows, 0, 1 << 28));
   for (auto* column : {&survey.episode, &survey.frame, &survey.task}) column->reserve(expected);
   survey.index.reserve(expected);
   survey.timestamp.reserve(expected);
   Surveyor surveyor(dataset, survey);
   const auto columns = surveyor.columns();
-  for (const auto& file : dataset.files) {
-    if (!file.info) continue;
+  for (const auto& piece : part.pieces) {
+    const std::string& name = piece.file->path;
     const auto refuse = [&](const Error& error) {
-      survey.unreadable.push_back(file.path);
-      survey.findings.push_back({"dataset.files-whole", true, "data.truncated", file.path + ": " + error.what, Value::object(), file.path, 0, ""});
+      survey.unreadable.push_back(name);
+      survey.findings.push_back({"dataset.files-whole", true, "data.truncated", name + ": " + error.what, Value::object(), name, 0, ""});
     };
-    auto scan = parquet.scan((std::filesystem::path(dataset.root) / file.path).string(), columns, batch_rows, threads);
+    auto scan = parquet.scan((std::filesystem::path(dataset.root) / name).string(), columns, batch_rows, threads, piece.groups);
     if (!scan) {
       refuse(scan.error());
       continue;
@@ -498,6 +673,30 @@ RowSurvey survey_rows(const Dataset& dataset, const Parquet& parquet, bool threa
     }
   }
   return survey;
+}
+
+}  // namespace
+
+RowSurvey survey_rows(const Dataset& dataset, const Parquet& parquet, bool threads) {
+  const auto parts = parts_of(dataset, threads);
+  if (parts.size() == 1) return survey_part(dataset, parquet, parts.front(), dataset.rows, threads && dataset.rows > least_rows_of_a_part);
+  std::vector<RowSurvey> found(parts.size());
+  const auto work = [&](std::size_t i) { found[i] = survey_part(dataset, parquet, parts[i], i == 0 ? dataset.rows : parts[i].rows, false); };
+  {
+    std::vector<std::jthread> others;
+    std::vector<std::size_t> left;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      try {
+        others.emplace_back(work, i);
+      } catch (const std::system_error&) {  // no thread to be had
+        left.push_back(i);
+      }
+    }
+    work(0);
+    for (const auto i : left) work(i);
+  }
+  for (std::size_t i = 1; i < parts.size(); ++i) append(found.front(), std::move(found[i]));
+  return std::move(found.front());
 }
 
 std::string row_place(const Dataset& dataset, std::int64_t row) {

@@ -53,12 +53,14 @@ struct FeatureSurvey {
 /// How actions relate to states, from a sample of rows: sums over rows and dimensions of squared distances.
 struct ActionRelation {
   std::int64_t rows = 0;
-  double to_state = 0;       ///< (a[t] - s[t])²: absolute targets that the robot has reached
-  double to_next_state = 0;  ///< (a[t] - s[t+1])²: absolute targets
-  double to_step = 0;        ///< (a[t] - (s[t+1] - s[t]))²: differences
-  double action = 0;         ///< (a - mean)²
-  double state = 0;          ///< (s - mean)²
-  double step = 0;           ///< (s[t+1] - s[t])²
+  double to_state = 0;                          ///< (a[t] - s[t])²: absolute targets that the robot has reached
+  double to_next_state = 0;                     ///< (a[t] - s[t+1])²: absolute targets
+  double to_step = 0;                           ///< (a[t] - (s[t+1] - s[t]))²: differences
+  double action = 0;                            ///< (a - mean)²
+  double state = 0;                             ///< (s - mean)²
+  double step = 0;                              ///< (s[t+1] - s[t])²
+  std::vector<double> mean_action, mean_state;  ///< by dimension
+  void merge(const ActionRelation& other);
 };
 
 /// Consecutive rows of one episode.
@@ -83,7 +85,7 @@ struct RowSurvey {
   std::vector<Finding> findings;        ///< of files that could not be decoded
 };
 
-/// One pass over all readable data files. `threads`: columns are decoded in parallel.
+/// One pass over all readable data files; with `threads` several parts of them at a time.
 RowSurvey survey_rows(const Dataset& dataset, const Parquet& parquet, bool threads = true);
 
 /// Where a physical row stands: "data/chunk-000/file-002.parquet row 17".

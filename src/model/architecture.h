@@ -17,6 +17,7 @@ struct ExpectedTensor {
   std::string name;
   std::vector<std::uint64_t> shape;
   bool optional = false;  ///< may be absent: tied to another, or left out by some versions
+  std::string tied;       ///< not empty: the same matrix as the tensor of that name; one of the two has to be there
   bool buffer = false;    ///< no parameter
   bool lookup = false;    ///< read by index and not by a matrix product: an embedding
   [[nodiscard]] std::uint64_t elements() const;
@@ -32,7 +33,7 @@ struct Architecture {
   std::vector<std::string> prefixes;  ///< that may stand before a name or be missing: "model.", "transformer."
   const Value* entry = nullptr;       ///< the family's entry in the table, which lives as long as the knowledge
 
-  [[nodiscard]] std::uint64_t parameters() const;  ///< the table's own formula when the tensors are not complete
+  [[nodiscard]] std::uint64_t parameters() const;  ///< by the table's own formula where it has one
   [[nodiscard]] std::uint64_t lookups() const;     ///< parameters of embeddings that no matrix product uses
 };
 

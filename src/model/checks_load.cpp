@@ -85,10 +85,17 @@ CheckResult broken(const CheckContext& context, const LoadOutcome& o, std::strin
 
 /// The framework itself does not start: that is no fault of the model.
 CheckResult no_framework(const LoadOutcome& o, const CheckContext& context) {
-  Error e{fmt::format("{} cannot load anything: {}", context.inputs.python,
-                      o.died.empty() ? fmt::format("{}: {}", o.error_type, o.error_text) : "it was " + o.died),
-          {},
-          "give the interpreter of the environment with torch (--python), and run firstfault check for its state"};
+  const auto package = between(o.error_text, "No module named '", "'");
+  const std::string top(package.value_or("").substr(0, package.value_or("").find('.')));
+  Error e{
+      fmt::format(
+          "{} cannot load {}: {}", context.inputs.python, top.empty() || top == "torch" ? "anything" : "it",
+          o.died.empty() ? fmt::format("{}: {}", o.error_type, lines(o.error_text).empty() ? "" : lines(o.error_text).front()) : "it was " + o.died),
+      {},
+      top.empty() || top == "torch"
+          ? std::string("give the interpreter of the environment with torch (--python), and run firstfault check for its state")
+          : fmt::format("the environment lacks {}, the model is not judged: {} -m pip install {}, or give the environment that the model was made in",
+                        top, context.inputs.python, top)};
   CheckResult result = CheckResult::error(e);
   add_trace(result, o);
   return result;

@@ -29,21 +29,27 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) { return fmt::fo
 
 /// One way in which the files may write a name.
 struct Spelling {
+  const Value* pieces = nullptr;  ///< [from, to]: how other versions wrote pieces of names
   bool unwrap = false;
   std::string add, remove;
   [[nodiscard]] std::string of(std::string_view name) const {
     if (unwrap) name = without_wrapper(name);
     if (!remove.empty() && name.starts_with(remove)) name.remove_prefix(remove.size());
-    return add + std::string(name);
+    std::string out = add + std::string(name);
+    if (pieces != nullptr)
+      for (const auto& pair : pieces->items())
+        if (pair.items().size() == 2) out = replace_all(std::move(out), pair.items()[0].as_text(), pair.items()[1].as_text());
+    return out;
   }
 };
 
 /// The spelling under which most of the files' names are those that are expected.
 Spelling best_spelling(const Architecture& a, const std::vector<NamedTensor>& tensors, const std::set<std::string, std::less<>>& expected) {
-  std::vector<Spelling> candidates{{}};
+  const Value* pieces = &(*a.entry)["spellings"];
+  std::vector<Spelling> candidates{{pieces, false, "", ""}};
   for (const auto& prefix : a.prefixes) {
-    candidates.push_back({false, prefix, ""});
-    candidates.push_back({false, "", prefix});
+    candidates.push_back({pieces, false, prefix, ""});
+    candidates.push_back({pieces, false, "", prefix});
   }
   const std::size_t plain = candidates.size();
   for (std::size_t i = 0; i < plain; ++i) {
@@ -54,7 +60,7 @@ Spelling best_spelling(const Architecture& a, const std::vector<NamedTensor>& te
   const auto matches = [&](const Spelling& s) {
     return std::count_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return expected.contains(s.of(t.name)); });
   };
-  Spelling best;
+  Spelling best = candidates.front();
   auto most = matches(best);
   for (const auto& candidate : candidates)
     if (const auto n = matches(candidate); n > most) {
@@ -83,7 +89,7 @@ void judge_expected(Survey& s, const Architecture& a, const std::vector<NamedTen
   for (const auto& t : a.tensors) {
     const auto at = found.find(t.name);
     if (at == found.end()) {
-      if (!t.optional) missing.push_back(t.name);
+      if (!t.optional && (t.tied.empty() || !found.contains(t.tied))) missing.push_back(t.name);
       continue;
     }
     ++matched;
@@ -92,15 +98,20 @@ void judge_expected(Survey& s, const Architecture& a, const std::vector<NamedTen
       reshaped.push_back(fmt::format("{}: config.json gives {}, the file has {}", t.name, t.shape_text(), shape_text(at->second->shape)));
   }
   const auto& entry = *a.entry;
-  const bool open = entry["unjudged_if"].is_null() || evaluate(entry["unjudged_if"].as_text(), a.values).value_or(1) != 0;
-  const auto unjudged = [&](std::string_view name) {
-    return std::any_of(entry["unjudged"].items().begin(), entry["unjudged"].items().end(),
-                       [&](const Value& prefix) { return name.starts_with(prefix.as_text()); });
+  const auto below = [](const Value& prefixes, std::string_view name) {
+    return std::any_of(prefixes.items().begin(), prefixes.items().end(), [&](const Value& prefix) { return name.starts_with(prefix.as_text()); });
   };
+  // What the table does not know for this configuration is neither missing nor unexpected.
+  const Value& open = entry["open"];
+  const bool opened = open.is_object() && evaluate(open["if"].as_text(), a.values).value_or(1) != 0;
+  const auto unjudged = [&](std::string_view name) { return below(entry["unjudged"], name) || (opened && below(open["names"], name)); };
+  if (opened) {
+    std::erase_if(missing, unjudged);
+    std::erase_if(reshaped, [&](const std::string& sentence) { return below(open["names"], sentence); });
+  }
   if (a.complete)
     for (const auto& t : tensors)
       if (!used.contains(&t) && !unjudged(spelling.of(t.name)) && !unjudged(t.name)) unexpected.push_back(t.name);
-  if (open) std::erase_if(missing, unjudged);
   Value measured = Value::object({{"family", a.family},
                                   {"expected", a.tensors.size()},
                                   {"matched", static_cast<unsigned long>(matched)},

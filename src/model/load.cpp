@@ -126,7 +126,9 @@ bool LoadOutcome::reached(std::string_view stage) const {
 std::string LoadOutcome::failed_place() const {
   if (error_type.empty() && died.empty()) return {};
   const auto* last = last_stage();
-  if (last == nullptr || last->name == "import" || last->name == "device") return "framework";
+  // A package that is missing is missing in the environment, whatever the model is.
+  const bool missing = error_type == "ModuleNotFoundError" || error_type == "ImportError";
+  if (last == nullptr || last->name == "import" || last->name == "device" || missing) return "framework";
   // A child that dies between two stages dies while it ends or begins one.
   return last->name == "transfer" || last->name == "back" ? "transfer" : "cpu";
 }

@@ -25,8 +25,10 @@ constexpr std::uint64_t piece_bytes = 16ULL << 20;
 
 template <class Int>
 struct Extremes {
-  std::size_t subnormal = 0;
+  using Unsigned = std::make_unsigned_t<Int>;
   Int low = std::numeric_limits<Int>::max(), high = std::numeric_limits<Int>::min();
+  /// The smallest magnitude of bits less one, so that 0 counts as the largest: below the smallest normal value's, something is subnormal.
+  Unsigned least = std::numeric_limits<Unsigned>::max();
 };
 
 template <class Int>
@@ -35,44 +37,85 @@ template <class Int>
 }
 
 template <class Int>
-[[gnu::always_inline]] inline Extremes<Int> extremes_body(const char* data, std::size_t count, Int smallest_normal) {
+[[gnu::always_inline]] inline std::make_unsigned_t<Int> magnitude_less_one(Int bits) {
   using Unsigned = std::make_unsigned_t<Int>;
-  // One lane counts at most the elements of a block, which fits the narrowest type.
-  static_assert(block_elements <= static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()));
-  const auto limit = static_cast<Unsigned>(smallest_normal - 1);
-  Int subnormal = 0;
-  Int low = std::numeric_limits<Int>::max(), high = std::numeric_limits<Int>::min();
-  for (std::size_t i = 0; i < count; ++i) {
-    Int bits;
-    std::memcpy(&bits, data + i * sizeof(Int), sizeof(Int));
-    const Int key = sortable(bits);
-    low = key < low ? key : low;
-    high = key > high ? key : high;
-    const auto below = static_cast<Unsigned>(static_cast<Unsigned>(bits & std::numeric_limits<Int>::max()) - Unsigned{1});  // 0 becomes the largest
-    subnormal = static_cast<Int>(subnormal + (below < limit ? 1 : 0));
-  }
-  return {static_cast<std::size_t>(subnormal), low, high};
+  return static_cast<Unsigned>(static_cast<Unsigned>(bits & std::numeric_limits<Int>::max()) - Unsigned{1});
 }
 
-// GCC's -O2 vectorises only what costs no code size.
-#if defined(__clang__)
-#define FF_VECTORISE
-#else
-#define FF_VECTORISE , gnu::optimize("O3")
-#endif
+template <class T, int Bytes>
+struct Vector {
+  typedef T type __attribute__((vector_size(Bytes)));  // NOLINT(modernize-use-using): GCC drops the attribute from an alias
+};
+
+/// One pass in registers of `Bytes` (GCC's and clang's vector types), so that no compiler widens 16-bit elements on the way.
+template <class Int, int Bytes>
+[[gnu::always_inline]] inline Extremes<Int> extremes_body(const char* data, std::size_t count) {
+  using Unsigned = std::make_unsigned_t<Int>;
+  using Signed = typename Vector<Int, Bytes>::type;
+  using Magnitude = typename Vector<Unsigned, Bytes>::type;
+  constexpr std::size_t lanes = static_cast<std::size_t>(Bytes) / sizeof(Int);
+  constexpr Int all_but_sign = std::numeric_limits<Int>::max();
+  Extremes<Int> out;
+  Signed low = Signed{} + out.low, high = Signed{} + out.high;
+  Magnitude least = Magnitude{} + out.least;
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    Signed bits;
+    std::memcpy(&bits, data + i * sizeof(Int), sizeof bits);
+    const Signed key = bits ^ ((bits >> (sizeof(Int) * 8 - 1)) & all_but_sign);
+    low = key < low ? key : low;
+    high = key > high ? key : high;
+    const Magnitude below = reinterpret_cast<Magnitude>(bits & all_but_sign) - Unsigned{1};
+    least = below < least ? below : least;
+  }
+  for (std::size_t k = 0; k < lanes; ++k) {
+    out.low = std::min<Int>(out.low, low[k]);
+    out.high = std::max<Int>(out.high, high[k]);
+    out.least = std::min<Unsigned>(out.least, least[k]);
+  }
+  for (; i < count; ++i) {
+    Int bits;
+    std::memcpy(&bits, data + i * sizeof(Int), sizeof bits);
+    out.low = std::min(out.low, sortable(bits));
+    out.high = std::max(out.high, sortable(bits));
+    out.least = std::min(out.least, magnitude_less_one(bits));
+  }
+  return out;
+}
+
 #if defined(__x86_64__)
 template <class Int>
-[[gnu::target("avx2") FF_VECTORISE]] Extremes<Int> extremes_avx2(const char* data, std::size_t count, Int smallest_normal) {
-  return extremes_body<Int>(data, count, smallest_normal);
+[[gnu::target("avx2")]] Extremes<Int> extremes_avx2(const char* data, std::size_t count) {
+  return extremes_body<Int, 32>(data, count);
+}
+template <class Int>
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] Extremes<Int> extremes_avx512(const char* data, std::size_t count) {
+  return extremes_body<Int, 64>(data, count);
 }
 #endif
 template <class Int>
-Extremes<Int> extremes(const char* data, std::size_t count, Int smallest_normal) {
+using ExtremesFunction = Extremes<Int> (*)(const char*, std::size_t);
+
+template <class Int>
+ExtremesFunction<Int> best_extremes() {
 #if defined(__x86_64__)
-  static const bool avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (avx2) return extremes_avx2<Int>(data, count, smallest_normal);
+  if (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0)
+    return &extremes_avx512<Int>;
+  if (__builtin_cpu_supports("avx2") != 0) return &extremes_avx2<Int>;
 #endif
-  return extremes_body<Int>(data, count, smallest_normal);
+  return [](const char* data, std::size_t count) { return extremes_body<Int, 16>(data, count); };
+}
+
+template <class Int>
+std::uint64_t count_subnormal(const char* data, std::size_t count, Int smallest_normal) {
+  const auto limit = static_cast<std::make_unsigned_t<Int>>(smallest_normal - 1);
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Int bits;
+    std::memcpy(&bits, data + i * sizeof(Int), sizeof bits);
+    out += magnitude_less_one(bits) < limit ? 1 : 0;
+  }
+  return out;
 }
 
 /// How a wide type's bits are laid out.
@@ -134,11 +177,12 @@ ValueStats scan_wide(std::string_view bytes) {
   const std::size_t count = bytes.size() / sizeof(Int);
   s.elements = count;
   Extremes<Int> all;
+  const auto extremes = best_extremes<Int>();
   for (std::size_t at = 0; at < count; at += block_elements) {
     const std::size_t n = std::min(block_elements, count - at);
     const char* data = bytes.data() + at * sizeof(Int);
-    const auto e = extremes<Int>(data, n, L::smallest_normal);
-    s.subnormal += e.subnormal;
+    const auto e = extremes(data, n);
+    if (e.least < static_cast<std::make_unsigned_t<Int>>(L::smallest_normal - 1)) s.subnormal += count_subnormal<Int>(data, n, L::smallest_normal);
     all.low = std::min(all.low, e.low);
     all.high = std::max(all.high, e.high);
     const Int least = sortable(e.low), most = sortable(e.high);  // its own inverse

@@ -49,7 +49,7 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-#define FFP_ABI_VERSION 2
+#define FFP_ABI_VERSION 3
 
 /// Each function below returns 0, or 1 after writing a message (cut to `error_size`) to `error`.
 
@@ -61,10 +61,15 @@ typedef const char* (*ffp_arrow_version_fn)(void);
 /// "max_repetition_level","compression"}],"schema":[{"name","type"}],"metadata":{"key":"value"},"created_by"}. Free it with ffp_free.
 typedef int (*ffp_inspect_fn)(const char* path, char** json, char* error, size_t error_size);
 typedef void (*ffp_free_fn)(void* pointer);
-/// Streams the named top-level columns (all when n is 0) in file order, batches of at most `batch_rows` rows.
-/// `threads` != 0: columns are decoded in parallel.
-typedef int (*ffp_scan_fn)(const char* path, const char* const* columns, size_t n, int64_t batch_rows, int threads, struct ArrowArrayStream* out,
-                           char* error, size_t error_size);
+/// What ffp_scan streams of a file.
+struct ffp_scan_job {
+  const char* const* columns;  ///< top-level columns, in file order; all when n_columns is 0
+  size_t n_columns;
+  int64_t batch_rows;             ///< at most so many rows a batch
+  int64_t first_group, n_groups;  ///< row groups; n_groups -1: all from first_group on
+  int threads;                    ///< not 0: columns are decoded in parallel
+};
+typedef int (*ffp_scan_fn)(const char* path, const struct ffp_scan_job* job, struct ArrowArrayStream* out, char* error, size_t error_size);
 /// Writes a stream as one Parquet file; takes the stream over. `metadata` holds 2*n_metadata texts: key, value, …
 /// `rows_per_group`: at most so many rows in a row group. compression: "snappy", "zstd", "none".
 typedef int (*ffp_write_fn)(const char* path, struct ArrowArrayStream* in, int64_t rows_per_group, const char* compression,

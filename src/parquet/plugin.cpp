@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include "parquet/number_column.h"
+
 namespace {
 
 /// A footer that describes more than this is refused: it would only serve to exhaust memory.
@@ -77,9 +79,9 @@ parquet::ReaderProperties reader_properties() {
 }
 
 /// The file is mapped: what would be read into fresh memory costs as much as decoding it.
-arrow::Status open(const char* path, std::unique_ptr<parquet::ParquetFileReader>* out) {
+arrow::Status open(const char* path, std::unique_ptr<parquet::ParquetFileReader>* out, std::shared_ptr<parquet::FileMetaData> footer = nullptr) {
   ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::MemoryMappedFile::Open(path, arrow::io::FileMode::READ));
-  *out = parquet::ParquetFileReader::Open(file, reader_properties());
+  *out = parquet::ParquetFileReader::Open(file, reader_properties(), std::move(footer));
   if ((*out)->metadata()->num_columns() > max_columns) return arrow::Status::Invalid("more than ", max_columns, " columns");
   return arrow::Status::OK();
 }
@@ -152,21 +154,28 @@ arrow::Status put_column(const std::shared_ptr<arrow::Field>& field, std::shared
   return arrow::Status::OK();
 }
 
-/// Numbers of a plain column, or of a list column whose lists are all of one length, read page by page into arrays without a
-/// look at single rows. Most of what a general reader does is finding out where lists begin; here that is compared with where
-/// they have to begin, and the general reader takes over at the first row that is otherwise.
+/// A row group or more of a file.
+struct Groups {
+  int first = 0, count = 0;
+};
+
+/// Number columns of regular rows, each read page by page; the general reader takes over at the first batch that is otherwise.
 class NumberReader final : public arrow::RecordBatchReader {
  public:
+  using General = std::function<arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>()>;
+
   /// Nothing when a column is no such column.
-  static std::shared_ptr<NumberReader> make(std::shared_ptr<parquet::ParquetFileReader> file, std::shared_ptr<arrow::Schema> schema,
-                                            const std::vector<int>& leaves, int64_t batch_rows, bool threads,
-                                            std::function<arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>()> general) {
+  static std::shared_ptr<NumberReader> make(const std::shared_ptr<parquet::ParquetFileReader>& file, std::shared_ptr<arrow::Schema> schema,
+                                            const std::vector<int>& leaves, Groups groups, int64_t batch_rows, bool threads, General general) {
     auto out = std::make_shared<NumberReader>();
     const auto metadata = file->metadata();
     if (schema->num_fields() != static_cast<int>(leaves.size()) || leaves.empty()) return nullptr;
     for (size_t i = 0; i < leaves.size(); ++i) {
-      Column c;
+      ff_parquet::NumberColumn::Shape c;
       c.leaf = leaves[i];
+      c.first_group = groups.first;
+      c.groups = groups.count;
+      c.width = 0;
       c.type = schema->field(static_cast<int>(i))->type();
       c.element = c.type;
       if (c.type->id() == arrow::Type::LIST || c.type->id() == arrow::Type::FIXED_SIZE_LIST) {
@@ -180,8 +189,8 @@ class NumberReader final : public arrow::RecordBatchReader {
             (id == arrow::Type::INT64 && physical == parquet::Type::INT64) || (id == arrow::Type::INT32 && physical == parquet::Type::INT32)))
         return nullptr;
       if (description->max_repetition_level() != (c.list ? 1 : 0) || description->max_definition_level() > 3) return nullptr;
-      c.has_levels = description->max_definition_level() > 0;
-      for (int g = 0; g < metadata->num_row_groups(); ++g) {
+      c.definition_level = description->max_definition_level();
+      for (int g = groups.first; g < groups.first + groups.count; ++g) {
         const auto group = metadata->RowGroup(g);
         const int64_t rows = group->num_rows();
         if (rows == 0) continue;
@@ -192,13 +201,12 @@ class NumberReader final : public arrow::RecordBatchReader {
       if (c.width == 0 || (!c.list && c.width != 1)) return nullptr;
       if (c.type->id() == arrow::Type::FIXED_SIZE_LIST && std::static_pointer_cast<arrow::FixedSizeListType>(c.type)->list_size() != c.width)
         return nullptr;
-      out->columns_.push_back(std::move(c));
+      out->columns_.push_back(ff_parquet::NumberColumn::make(file, std::move(c)));
     }
-    out->file_ = std::move(file);
     out->schema_ = std::move(schema);
     out->batch_rows_ = std::clamp<int64_t>(batch_rows, 1, 1 << 16);
     out->threads_ = threads;
-    out->rows_ = metadata->num_rows();
+    for (int g = groups.first; g < groups.first + groups.count; ++g) out->rows_ += metadata->RowGroup(g)->num_rows();
     out->general_ = std::move(general);
     return out;
   }
@@ -219,7 +227,7 @@ class NumberReader final : public arrow::RecordBatchReader {
       const auto read = [&](size_t i) -> arrow::Status {
         try {
           bool regular = true;
-          ARROW_RETURN_NOT_OK(this->read(columns_[i], n, &arrays[i], &regular));
+          ARROW_RETURN_NOT_OK(columns_[i]->read(n, &arrays[i], &regular));
           even[i] = regular ? 1 : 0;
           return arrow::Status::OK();
         } catch (const std::exception& e) {
@@ -257,19 +265,6 @@ class NumberReader final : public arrow::RecordBatchReader {
   }
 
  private:
-  struct Column {
-    int leaf = 0;
-    bool list = false, has_levels = false;
-    int64_t width = 0;
-    std::shared_ptr<arrow::DataType> type, element;
-    int group = -1;
-    int64_t left = 0;  ///< levels of the current row group that are still to come
-    std::shared_ptr<parquet::RowGroupReader> row_group;
-    std::shared_ptr<parquet::ColumnReader> reader;
-    std::vector<int16_t> definition, repetition, expected;
-    std::shared_ptr<arrow::Buffer> offsets;  ///< of a whole batch; the same for every batch
-  };
-
   arrow::Status from_general(std::shared_ptr<arrow::RecordBatch>* batch) {
     while (true) {
       ARROW_RETURN_NOT_OK(slow_->ReadNext(batch));
@@ -284,79 +279,11 @@ class NumberReader final : public arrow::RecordBatchReader {
     }
   }
 
-  arrow::Status read(Column& c, int64_t rows, std::shared_ptr<arrow::Array>* out, bool* regular) {
-    switch (c.element->id()) {
-      case arrow::Type::FLOAT:
-        return read_as<parquet::FloatType>(c, rows, out, regular);
-      case arrow::Type::DOUBLE:
-        return read_as<parquet::DoubleType>(c, rows, out, regular);
-      case arrow::Type::INT64:
-        return read_as<parquet::Int64Type>(c, rows, out, regular);
-      default:
-        return read_as<parquet::Int32Type>(c, rows, out, regular);
-    }
-  }
-
-  template <class Physical>
-  arrow::Status read_as(Column& c, int64_t rows, std::shared_ptr<arrow::Array>* out, bool* regular) {
-    using T = typename Physical::c_type;
-    const int64_t n = rows * c.width;
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> buffer, arrow::AllocateBuffer(n * static_cast<int64_t>(sizeof(T))));
-    auto* values = reinterpret_cast<T*>(buffer->mutable_data());
-    if (c.has_levels) c.definition.resize(static_cast<size_t>(n));
-    if (c.list) c.repetition.resize(static_cast<size_t>(n));
-    int64_t done = 0;
-    while (done < n) {
-      while (c.left == 0) {
-        if (++c.group >= file_->metadata()->num_row_groups()) return arrow::Status::Invalid("the file holds fewer rows than its footer says");
-        c.row_group = file_->RowGroup(c.group);
-        c.left = c.row_group->metadata()->num_rows() * c.width;
-        if (c.left > 0) c.reader = c.row_group->Column(c.leaf);
-      }
-      int64_t taken = 0;
-      const int64_t levels = static_cast<parquet::TypedColumnReader<Physical>*>(c.reader.get())
-                                 ->ReadBatch(std::min(c.left, n - done), c.has_levels ? c.definition.data() + done : nullptr,
-                                             c.list ? c.repetition.data() + done : nullptr, values + done, &taken);
-      if (levels <= 0) return arrow::Status::Invalid("a column ends before its footer says");
-      if (taken != levels) {  // a missing value
-        *regular = false;
-        return arrow::Status::OK();
-      }
-      done += levels;
-      c.left -= levels;
-    }
-    if (!c.list) {
-      *out = arrow::MakeArray(arrow::ArrayData::Make(c.type, rows, {nullptr, std::move(buffer)}, 0));
-      return arrow::Status::OK();
-    }
-    if (static_cast<int64_t>(c.expected.size()) < n) {
-      c.expected.assign(static_cast<size_t>(n), 1);
-      for (int64_t i = 0; i < n; i += c.width) c.expected[static_cast<size_t>(i)] = 0;
-    }
-    if (std::memcmp(c.expected.data(), c.repetition.data(), static_cast<size_t>(n) * sizeof(int16_t)) != 0) {
-      *regular = false;
-      return arrow::Status::OK();
-    }
-    auto elements = arrow::ArrayData::Make(c.element, n, {nullptr, std::move(buffer)}, 0);
-    if (c.type->id() == arrow::Type::FIXED_SIZE_LIST) {
-      *out = arrow::MakeArray(arrow::ArrayData::Make(c.type, rows, {nullptr}, {std::move(elements)}, 0));
-      return arrow::Status::OK();
-    }
-    if (c.offsets == nullptr || c.offsets->size() < (rows + 1) * static_cast<int64_t>(sizeof(int32_t))) {
-      ARROW_ASSIGN_OR_RAISE(c.offsets, arrow::AllocateBuffer((rows + 1) * static_cast<int64_t>(sizeof(int32_t))));
-      auto* offsets = reinterpret_cast<int32_t*>(c.offsets->mutable_data());
-      for (int64_t i = 0; i <= rows; ++i) offsets[i] = static_cast<int32_t>(i * c.width);
-    }
-    *out = arrow::MakeArray(arrow::ArrayData::Make(c.type, rows, {nullptr, c.offsets}, {std::move(elements)}, 0));
-    return arrow::Status::OK();
-  }
-
-  std::shared_ptr<parquet::ParquetFileReader> file_;
   std::shared_ptr<arrow::Schema> schema_;
-  std::vector<Column> columns_;
+  std::vector<std::unique_ptr<ff_parquet::NumberColumn>> columns_;
   int64_t batch_rows_ = 0, rows_ = 0, delivered_ = 0, skip_ = 0;
   bool threads_ = false;
-  std::function<arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>()> general_;
+  General general_;
   std::shared_ptr<arrow::RecordBatchReader> slow_;
 };
 
@@ -409,23 +336,28 @@ __attribute__((visibility("default"))) int ffp_inspect(const char* path, char** 
   });
 }
 
-__attribute__((visibility("default"))) int ffp_scan(const char* path, const char* const* columns, size_t n, int64_t batch_rows, int threads,
-                                                    struct ArrowArrayStream* out, char* error, size_t error_size) {
+__attribute__((visibility("default"))) int ffp_scan(const char* path, const struct ffp_scan_job* job, struct ArrowArrayStream* out, char* error,
+                                                    size_t error_size) {
   return guarded(error, error_size, [&]() -> arrow::Status {
     std::unique_ptr<parquet::ParquetFileReader> reader;
     ARROW_RETURN_NOT_OK(open(path, &reader));
     parquet::ArrowReaderProperties properties;
-    properties.set_batch_size(std::clamp<int64_t>(batch_rows, 1, 1 << 20));
-    properties.set_use_threads(threads != 0);
+    properties.set_batch_size(std::clamp<int64_t>(job->batch_rows, 1, 1 << 20));
+    properties.set_use_threads(job->threads != 0);
     const auto metadata = reader->metadata();
     // Top-level names to leaf columns.
     std::vector<int> leaves;
     for (int i = 0; i < metadata->schema()->num_columns(); ++i) {
       const std::string& top = metadata->schema()->GetColumnRoot(i)->name();
-      if (n == 0 || std::any_of(columns, columns + n, [&](const char* name) { return top == name; })) leaves.push_back(i);
+      if (job->n_columns == 0 || std::any_of(job->columns, job->columns + job->n_columns, [&](const char* name) { return top == name; }))
+        leaves.push_back(i);
     }
-    std::vector<int> groups(static_cast<size_t>(metadata->num_row_groups()));
-    for (size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<int>(i);
+    Groups chosen;
+    chosen.first = static_cast<int>(std::clamp<int64_t>(job->first_group, 0, metadata->num_row_groups()));
+    const int64_t rest = metadata->num_row_groups() - chosen.first;
+    chosen.count = static_cast<int>(job->n_groups < 0 ? rest : std::min(job->n_groups, rest));
+    std::vector<int> groups(static_cast<size_t>(chosen.count));
+    for (size_t i = 0; i < groups.size(); ++i) groups[i] = chosen.first + static_cast<int>(i);
     ARROW_ASSIGN_OR_RAISE(auto arrow_reader, parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(reader), properties));
     // The batch reader refers to the file reader, so one object keeps both.
     std::shared_ptr<parquet::arrow::FileReader> keeper = std::move(arrow_reader);
@@ -447,15 +379,16 @@ __attribute__((visibility("default"))) int ffp_scan(const char* path, const char
       ARROW_ASSIGN_OR_RAISE(kept->inner, keeper->GetRecordBatchReader(groups, leaves));
       return kept;
     };
-    if (n != 0) {
+    if (job->n_columns != 0) {
       std::shared_ptr<arrow::Schema> whole;
       ARROW_RETURN_NOT_OK(keeper->GetSchema(&whole));
       arrow::FieldVector fields;
       for (const int leaf : leaves)
         if (auto field = whole->GetFieldByName(metadata->schema()->GetColumnRoot(leaf)->name())) fields.push_back(std::move(field));
       std::unique_ptr<parquet::ParquetFileReader> again;
-      ARROW_RETURN_NOT_OK(open(path, &again));
-      if (auto numbers = NumberReader::make(std::move(again), arrow::schema(std::move(fields)), leaves, batch_rows, threads != 0, general))
+      ARROW_RETURN_NOT_OK(open(path, &again, metadata));
+      if (auto numbers =
+              NumberReader::make(std::move(again), arrow::schema(std::move(fields)), leaves, chosen, job->batch_rows, job->threads != 0, general))
         return arrow::ExportRecordBatchReader(std::move(numbers), out);
     }
     ARROW_ASSIGN_OR_RAISE(auto batches, general());

@@ -133,13 +133,13 @@ CheckResult playable(const CheckContext& context) {
 CheckResult moves(const CheckContext& context) {
   const auto all = videos(context);
   if (all->files.empty()) return none(*all);
-  Seen black, frozen;
-  std::size_t judged = 0;
+  Seen black, frozen, small;
+  std::size_t decoded = 0, guessed = 0;
   for (const auto& v : all->files) {
     if (!v.mp4) continue;
     const auto& frames = v.decoded.frames;
     if (frames.size() >= 3) {
-      ++judged;
+      ++decoded;
       const auto n = static_cast<double>(frames.size());
       const auto dark =
           static_cast<double>(std::count_if(frames.begin(), frames.end(), [](const FrameStatistics& f) { return f.mean < 20 && f.std < 3; }));
@@ -159,22 +159,29 @@ CheckResult moves(const CheckContext& context) {
     // Without a decoder: a still picture's frames are a few bytes each, and a black one's key frame is tiny too.
     const auto& sizes = v.mp4->sample_bytes;
     if (sizes.size() < 10 || v.mp4->width <= 0) continue;
-    ++judged;
+    ++guessed;
     std::vector<double> all_sizes(sizes.begin(), sizes.end());
     const double middle = median(all_sizes), largest = *std::max_element(all_sizes.begin(), all_sizes.end());
     const double pixels = static_cast<double>(v.mp4->width) * static_cast<double>(v.mp4->height);
     if (middle < 60 && middle < pixels / 400) {
       // x264's text about itself stands in the first frame: about 700 bytes.
       if (largest < 1500 + pixels / 200)
-        black.add(v, fmt::format("frames have {:.0f} bytes (median), the largest {:.0f}: a black or plain picture", middle, largest));
+        small.add(v, fmt::format("not decoded; frames have {:.0f} bytes (median), the largest {:.0f}, as those of a black or plain picture", middle,
+                                 largest));
       else
-        frozen.add(v, fmt::format("frames have {:.0f} bytes (median): the picture stands still", middle));
+        small.add(v, fmt::format("not decoded; frames have {:.0f} bytes (median), as those of a picture that stands still", middle));
     }
   }
   if (black.files > 0) return black.result(true, "render.backend-differs", *all, {});
   if (frozen.files > 0) return frozen.result(true, "closed-loop.observation-mismatch", *all, {});
-  if (judged == 0) return CheckResult::skip("too few frames to tell, or no ffmpeg to decode them");
-  return CheckResult::pass("neither black nor frozen");
+  if (small.files > 0) return small.result(false, "closed-loop.observation-mismatch", *all, {});
+  // Sizes can show a fault and never its absence.
+  if (decoded == 0)
+    return CheckResult::skip(guessed > 0 ? "not decoded (no ffmpeg; FIRSTFAULT_FFMPEG names one): whether it is black or frozen is not known"
+                                         : "too few frames to tell, or no ffmpeg to decode them");
+  return CheckResult::pass(decoded == all->files.size() ? std::string("neither black nor frozen")
+                                                        : fmt::format("neither black nor frozen: {} of {} videos, the others could not be decoded",
+                                                                      decoded, all->files.size()));
 }
 
 std::vector<Check> table() {
@@ -197,7 +204,7 @@ std::vector<Check> table() {
       {"episode.video-moves",
        r,
        "Is it black or frozen?",
-       "Mean, deviation and change of each decoded frame; without a decoder the frames' sizes in bytes.",
+       "Mean, deviation and change of each decoded frame. Without a decoder the frames' sizes in bytes, which can only warn.",
        {"render.backend-differs", "closed-loop.observation-mismatch"},
        {"episode.video-whole"},
        &moves},

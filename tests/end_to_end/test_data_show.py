@@ -54,7 +54,7 @@ class Show(unittest.TestCase):
         self.assertNotIn("\x1b", process.stdout)
 
     def test_recorded_sets_and_what_is_none(self):
-        for name in ("lerobot-0.3.3", "lerobot-0.4.4"):
+        for name in ("lerobot-0.3.3", "lerobot-0.4.4", "lerobot-0.6.1"):
             value = document(run("data", "show", RECORDED / name, "--episode", 0, "--json"))
             self.assertEqual((value["episodes"], value["rows"]), (2, 18))
             grid = next(f for f in value["features"] if f["name"] == "observation.grid")

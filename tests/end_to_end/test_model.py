@@ -1,11 +1,12 @@
 """firstfault model check: silent on whole models, every seeded fault found and named, in agreement with safetensors itself."""
-import json, pathlib, random, shutil, struct, tempfile, unittest
+import json, os, pathlib, random, shutil, struct, tempfile, unittest
 
 import models
 from harness import SHARED, document, run
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 206699736\n"
 MUTATIONS = 2000
+PLACES = int(os.environ.get("FIRSTFAULT_PLACES", 2))  # of each seeded fault; 20 in the long test
 
 
 def check(path, *more):
@@ -167,7 +168,7 @@ class Directories(unittest.TestCase):
         code, value = check(clean)
         self.assertEqual((code, first(value)), (0, None))
         for place, (name, (fault, wanted, cause)) in enumerate(faults.items()):
-            for seed in range(2):
+            for seed in range(PLACES):
                 with self.subTest(name, seed=seed):
                     root = self.tmp / f"{place}-{seed}"
                     shutil.copytree(clean, root)

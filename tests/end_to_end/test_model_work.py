@@ -64,6 +64,10 @@ class Load(Case):
         code, value = self.load(path, "import")
         self.assertEqual((code, by_id(value)["model.loads"]["status"]), (3, "error"))
         self.assertIn("libamdhip64", by_id(value)["model.loads"]["summary"])
+        code, value = self.load(path, "no-safetensors")
+        found = by_id(value)["model.loads"]
+        self.assertEqual((code, found["status"], found["causes"]), (3, "error", []))
+        self.assertIn("the environment lacks safetensors", found["summary"])
         process = run("model", "load", path, "--python", self.tmp / "nowhere", "--json")
         self.assertEqual(process.returncode, 3)
 
@@ -364,13 +368,25 @@ class Paths(Case):
         directory.chmod(0)
         hidden = models.policy(self.tmp / "hidden")
         (hidden / "config.json").chmod(0)
-        for target, check in ((path, "model.files-whole"), (directory, "model.present"), (hidden, "model.config")):
-            process = subprocess.run([BINARY, "model", "check", target, "--json"], capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
+        video = self.tmp / "v.mp4"
+        video.write_bytes(b"x")
+        video.chmod(0)
+
+        def as_nobody(*arguments):
+            process = subprocess.run([BINARY, *arguments, "--json"], capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
             if process.returncode == 126:
                 self.skipTest("nobody may not run the program here")
-            value = document(process)
-            self.assertEqual((process.returncode, value["first_fault"]), (1, check), value)
-            self.assertEqual(by_id(value)[check]["causes"], ["permission.path-not-readable"])
+            return process
+        # What was named and may not be read is work that could not be done; a file inside it is a fault of the checkpoint.
+        for arguments in (("model", "check", path), ("model", "check", directory), ("model", "check", directory / "inside"), ("model", "load", path, "--python", sys.executable),
+                          ("model", "diff", path, path), ("model", "budget", directory / "config.json", "--gpu", "16GiB"), ("video", "check", video), ("train", "check", path)):
+            process = as_nobody(*arguments)
+            self.assertEqual(process.returncode, 3, (arguments, process.stdout))
+            self.assertIn("cannot be read: Permission denied", process.stdout + process.stderr)
+        process = as_nobody("model", "check", hidden)
+        value = document(process)
+        self.assertEqual((process.returncode, value["first_fault"]), (1, "model.config"), value)
+        self.assertEqual(by_id(value)["model.config"]["causes"], ["permission.path-not-readable"])
 
 
 if __name__ == "__main__":

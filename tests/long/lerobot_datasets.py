@@ -171,7 +171,10 @@ def main():
         fewer = delete_episodes(LeRobotDataset("local/numbers", root=numbers), [1], output_dir=work / "fewer", repo_id="local/fewer")
         clean(fewer.root, "episode deleted by lerobot", QUANTILES)
         if len(sys.argv) > 2:  # a set of v2.1, recorded by 0.3.3
-            from lerobot.datasets.v30.convert_dataset_v21_to_v30 import convert_dataset
+            try:
+                from lerobot.datasets.v30.convert_dataset_v21_to_v30 import convert_dataset
+            except ModuleNotFoundError:  # from 0.6 on
+                from lerobot.scripts.convert_dataset_v21_to_v30 import convert_dataset
             shutil.copytree(sys.argv[2], work / "old/converted")
             convert_dataset("converted", root=work / "old", push_to_hub=False)
             clean(work / "old/converted", "converted by lerobot from v2.1", ("averages the episodes' quantiles", "has no q"))

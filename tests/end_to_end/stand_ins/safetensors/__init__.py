@@ -2,6 +2,9 @@
 import json, os, signal, struct
 import torch
 
+if os.environ.get("MODEL_LOAD_FAULT") == "no-safetensors":
+    raise ModuleNotFoundError("No module named 'safetensors'", name="safetensors")
+
 
 class safe_open:
     def __init__(self, path, framework, device):
