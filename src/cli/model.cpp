@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
+#include "model/device_scan.h"
 
 namespace ff::cli {
 
@@ -28,10 +29,13 @@ void add_model_check(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CheckRungOptions>();
   app.add_option("path", options->path, path_help)->required();
   app.add_option("--dataset", options->inputs.dataset, "Root of a LeRobot dataset: compare features and statistics with it");
+  app.add_option("--device", options->inputs.device, "Count NaN and Inf on a device too: gpu, hip, cuda; cpu: the same kernel on the CPU")
+      ->check(CLI::IsMember({"gpu", "hip", "cuda", "cpu"}));
   app.add_flag("--json", options->json, "Print one JSON document (firstfault/model-check/1)");
   app.add_flag("--all", options->all, "Show passing and skipped checks too");
   app.callback([options, &exit_code] {
     options->schema = "firstfault/model-check/1";
+    if (!options->inputs.device.empty()) options->scratch[std::string(model::device_scan_key)] = std::make_shared<bool>(true);
     exit_code = run_on_path(*options);
   });
 }

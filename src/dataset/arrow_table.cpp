@@ -155,6 +155,14 @@ void ArrowTable::real_lists(std::string name, const std::vector<std::vector<doub
   columns_.push_back(list_node(std::move(name), std::move(offsets), numbers("element", "g", flat)));
 }
 
+void ArrowTable::picture_lists(std::string name, const std::vector<std::vector<double>>& rows) {
+  auto [offsets, flat] = flatten(rows);
+  std::vector<std::int32_t> ones(flat.size() + 1);
+  for (std::size_t k = 0; k < ones.size(); ++k) ones[k] = static_cast<std::int32_t>(k);
+  auto inner = list_node("element", ones, numbers("element", "g", flat));
+  columns_.push_back(list_node(std::move(name), std::move(offsets), list_node("element", std::move(ones), std::move(inner))));
+}
+
 void ArrowTable::text_lists(std::string name, const std::vector<std::vector<std::string>>& rows) {
   auto [offsets, flat] = flatten(rows);
   columns_.push_back(list_node(std::move(name), std::move(offsets), text_node("element", flat)));

@@ -18,6 +18,8 @@ class ArrowTable {
   void texts(std::string name, const std::vector<std::string>& values);
   void integer_lists(std::string name, const std::vector<std::vector<std::int64_t>>& rows);
   void real_lists(std::string name, const std::vector<std::vector<double>>& rows);
+  /// A row of `channels` numbers as LeRobot stores statistics of pictures: [[[r]], [[g]], [[b]]].
+  void picture_lists(std::string name, const std::vector<std::vector<double>>& rows);
   void text_lists(std::string name, const std::vector<std::vector<std::string>>& rows);
   /// Rows of `width` float32 each, one after another.
   void float_rows(std::string name, std::int64_t width, const std::vector<float>& values);

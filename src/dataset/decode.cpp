@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "base/mapped_file.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "dataset/judge_metadata.h"
+#include "media/ffmpeg.h"
+#include "media/mp4.h"
 #include "python/python.h"
 
 namespace ff::dataset {
@@ -18,12 +22,6 @@ namespace {
 
 constexpr std::size_t most_of_a_camera = 6;
 constexpr std::chrono::seconds time_limit{20};
-
-std::string first_line(std::string_view text) {
-  for (const auto line : lines(text))
-    if (!trim(line).empty()) return std::string(trim(line).substr(0, 200));
-  return {};
-}
 
 class Decoder {
  public:
@@ -57,7 +55,11 @@ class Decoder {
           name = fill_template(d_.video_path, {{"video_key", camera->name}, {"episode_chunk", e.index / d_.chunks_size}, {"episode_index", e.index}});
         }
         std::error_code error;
-        if (fs::is_regular_file(fs::path(d_.root) / name, error)) names.insert(name);
+        if (!fs::is_regular_file(fs::path(d_.root) / name, error)) continue;
+        names.insert(name);
+        auto& user = users_[name];
+        user.first = camera->name;
+        user.second.push_back(&e);
       }
       out_.videos += names.size();
       const std::vector<std::string> all(names.begin(), names.end());
@@ -67,9 +69,15 @@ class Decoder {
     out_.tried = files_.size();
   }
 
+  /// First and last frame of each file, and in v3.0 those of the windows of some episodes.
   void with_ffmpeg() {
+    const auto ffmpeg = media::find_ffmpeg();
+    if (ffmpeg.empty()) {
+      out_.absent.push_back("ffmpeg (not installed)");
+      return;
+    }
     ChildOptions ask;
-    ask.argv = {"ffmpeg", "-version"};
+    ask.argv = {ffmpeg, "-version"};
     const auto version = run_child(ask);
     if (!version.ok()) {
       out_.absent.push_back("ffmpeg (" + version.describe() + ")");
@@ -78,21 +86,64 @@ class Decoder {
     out_.by.push_back("ffmpeg " + std::string(between(version.out, "ffmpeg version ", " ").value_or("")));
     for (const auto& name : files_) {
       progress_("decoding " + name);
-      const std::string path = (fs::path(d_.root) / name).string();
-      for (const bool last : {false, true}) {
-        ChildOptions options;
-        options.time_limit = time_limit;
-        // "file:" keeps a name with a colon from being taken for a protocol.
-        if (last)
-          options.argv = {"ffmpeg", "-v", "error", "-nostdin", "-sseof", "-1", "-i", "file:" + path, "-map", "0:v:0", "-f", "null", "-"};
+      if (ends(ffmpeg, name)) windows(ffmpeg, name);
+    }
+  }
+
+  bool ends(const std::string& ffmpeg, const std::string& name) {
+    const std::string path = (fs::path(d_.root) / name).string();
+    const auto first = media::decode_times(ffmpeg, path, {.from_s = {}, .from_end_s = {}, .most = 1, .time_limit = time_limit});
+    if (first.times_s.empty()) {
+      add(fmt::format("the first frame of {} cannot be decoded by ffmpeg: {}", name, first.problem.empty() ? first.said : first.problem), name);
+      return false;
+    }
+    const auto last = media::decode_times(ffmpeg, path, {.from_s = {}, .from_end_s = 1.0, .most = 0, .time_limit = time_limit});
+    // Where the boxes end is where decoding has to end.
+    double end_s = 0, frame_s = 0;
+    if (const auto mapped = MappedFile::open(path))
+      if (const auto video = media::read_mp4(mapped->bytes(), name); video && video->fps > 0 && !video->fragmented) {
+        frame_s = 1 / video->fps;
+        end_s = first.times_s.front() + static_cast<double>(video->frames - 1) * frame_s;
+      }
+    const std::string why = last.problem.empty() ? last.said : last.problem;
+    if (last.times_s.empty())
+      add(fmt::format("the last frame of {} cannot be decoded by ffmpeg: {}", name, why), name);
+    else if (frame_s > 0 && last.times_s.back() < end_s - 1.5 * frame_s)
+      add(fmt::format("the last frame of {} cannot be decoded by ffmpeg: decoding ends at {:.3f} s, the last frame stands at {:.3f} s{}", name,
+                      last.times_s.back(), end_s, why.empty() ? "" : " (" + why + ")"),
+          name);
+    else
+      return true;
+    return false;
+  }
+
+  /// LeRobot looks a frame up by the start of its episode's window plus its own time.
+  void windows(const std::string& ffmpeg, const std::string& name) {
+    if (d_.format != Format::v30 || !(d_.fps > 0)) return;
+    const auto found = users_.find(name);
+    if (found == users_.end()) return;
+    const auto& [camera, episodes] = found->second;
+    const std::string path = (fs::path(d_.root) / name).string();
+    std::set<const Episode*> some{episodes.front(), episodes[episodes.size() / 2], episodes.back()};
+    for (const Episode* e : some) {
+      const VideoSpan& span = e->videos.at(camera);
+      if (e->length <= 0) continue;
+      const double last_s = span.from_s + static_cast<double>(e->length - 1) / d_.fps;
+      for (const auto& [wanted_s, which] : {std::pair(span.from_s, "first"), std::pair(last_s, "last")}) {
+        // A quarter of a frame earlier, so that rounding does not skip the frame that is meant.
+        const auto frame = media::decode_times(
+            ffmpeg, path, {.from_s = std::max(0.0, wanted_s - 0.25 / d_.fps), .from_end_s = {}, .most = 1, .time_limit = time_limit});
+        if (frame.times_s.empty())
+          add(fmt::format("the {} frame of episode {} in {} (at {:.3f} s) cannot be decoded by ffmpeg{}", which, e->index, name, wanted_s,
+                          frame.said.empty() ? ": there is none" : ": " + frame.said),
+              name);
+        else if (std::abs(frame.times_s.front() - wanted_s) > 0.5 / d_.fps)
+          add(fmt::format("the {} frame of episode {} is looked up at {:.3f} s of {}, and the frame that is shown there stands at {:.3f} s", which,
+                          e->index, wanted_s, name, frame.times_s.front()),
+              name);
         else
-          options.argv = {"ffmpeg", "-v", "error", "-nostdin", "-i", "file:" + path, "-map", "0:v:0", "-frames:v", "1", "-f", "null", "-"};
-        const auto result = run_child(options);
-        const std::string why = first_line(result.err);
-        if (result.ok() && why.empty()) continue;
-        add(fmt::format("the {} frame of {} cannot be decoded by ffmpeg: {}", last ? "last" : "first", name, why.empty() ? result.describe() : why),
-            name);
-        break;
+          continue;
+        return;
       }
     }
   }
@@ -147,6 +198,7 @@ class Decoder {
   const std::string& python_;
   const std::function<void(std::string_view)>& progress_;
   std::vector<std::string> files_;
+  std::map<std::string, std::pair<std::string, std::vector<const Episode*>>> users_;  ///< by file: its camera and episodes
   Decoding out_;
 };
 

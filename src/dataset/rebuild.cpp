@@ -8,7 +8,9 @@
 
 #include "base/file.h"
 #include "dataset/judge_metadata.h"
+#include "dataset/picture_statistics.h"
 #include "dataset/statistics.h"
+#include "media/ffmpeg.h"
 
 namespace ff::dataset {
 namespace fs = std::filesystem;
@@ -41,7 +43,7 @@ class Writer {
     fs::create_directories(fs::path(root_) / "meta", error);
     if (error) return fail("cannot be created: " + error.message(), root_);
     prepare();
-    for (const auto step : {&Writer::data, &Writer::statistics, &Writer::videos, &Writer::metadata, &Writer::others})
+    for (const auto step : {&Writer::data, &Writer::statistics, &Writer::videos, &Writer::pictures, &Writer::metadata, &Writer::others})
       if (auto done = (this->*step)(); !done) return std::unexpected(done.error());
     return written_;
   }
@@ -255,6 +257,52 @@ class Writer {
     return out;
   }
 
+  /// Statistics of each camera from the frames of the copied videos; what cannot be decoded is taken over, and said.
+  Result<void> pictures() {
+    if (!plan_.picture_statistics || described_.cameras().empty()) return {};
+    const auto ffmpeg = media::find_ffmpeg();
+    for (const auto* camera : described_.cameras()) {
+      if (ffmpeg.empty()) {
+        why_taken_over_[camera->name] = "there is no ffmpeg to decode the frames with";
+        continue;
+      }
+      const bool channels_first = camera->shape.size() == 3 && (camera->shape[0] == 3 || camera->shape[0] == 1);
+      if (camera->shape.size() != 3 || camera->shape[channels_first ? 0 : 2] != 3) {
+        why_taken_over_[camera->name] = "it is no picture of three colours";
+        continue;
+      }
+      PictureRequest request;
+      request.fps = described_.fps;
+      request.height = camera->shape[channels_first ? 1 : 0];
+      request.width = camera->shape[channels_first ? 2 : 1];
+      Pictures found;
+      for (std::size_t e = 0; e < plan_.episodes.size(); ++e) {
+        progress_(fmt::format("statistics of {} (episode {} of {})", camera->name, e + 1, plan_.episodes.size()));
+        std::string name;
+        if (format_ == Format::v30) {
+          const VideoSpan& span = spans_[e].at(camera->name);
+          name = fill_template(video_path_, {{"video_key", camera->name}, {"chunk_index", span.chunk}, {"file_index", span.file}});
+          request.from_s = span.from_s;
+        } else {
+          const auto number = static_cast<long long>(e);
+          name = fill_template(video_path_,
+                               {{"video_key", camera->name}, {"episode_chunk", number / described_.chunks_size}, {"episode_index", number}});
+        }
+        request.path = full(name);
+        request.frames = length(e);
+        auto histogram = picture_histogram(ffmpeg, request);
+        if (!histogram) {
+          why_taken_over_[camera->name] = name + " " + histogram.error().what;
+          break;
+        }
+        found.all.merge(*histogram);
+        found.episodes.push_back(histogram->distribution());
+      }
+      if (found.episodes.size() == plan_.episodes.size()) pictures_.emplace(camera->name, std::move(found));
+    }
+    return {};
+  }
+
   Result<void> metadata() {
     progress_("writing metadata");
     const auto episodes = static_cast<std::int64_t>(plan_.episodes.size());
@@ -287,6 +335,10 @@ class Writer {
         out.set(feature.name, statistics_value(*own, own->all, quantiles_));
         continue;
       }
+      if (const auto seen = pictures_.find(feature.name); seen != pictures_.end()) {
+        out.set(feature.name, picture_value(seen->second.all.distribution(), quantiles_));
+        continue;
+      }
       std::vector<std::pair<Value, double>> entries;
       for (const auto& s : plan_.sources) {
         const Value& entry = s->dataset.stats[feature.name];
@@ -297,8 +349,12 @@ class Writer {
       }
       if (entries.empty()) continue;
       out.set(feature.name, entries.size() == 1 ? entries.front().first : aggregate_entries(entries));
-      written_.notes.push_back(fmt::format("statistics of {} were taken over{}: they come from decoded images", feature.name,
-                                           entries.size() > 1 ? " and weighted by their counts" : ""));
+      const auto why = why_taken_over_.find(feature.name);
+      written_.notes.push_back(fmt::format("statistics of {} were taken over{}: {}", feature.name,
+                                           entries.size() > 1 ? " and weighted by their counts" : "",
+                                           why != why_taken_over_.end() ? why->second
+                                           : feature.is_numeric()       ? "its values have more than one dimension"
+                                                                        : "they come from decoded images"));
     }
     return out;
   }
@@ -314,6 +370,8 @@ class Writer {
         const auto own = std::ranges::find_if(statistics_, [&](const FeatureStatistics& f) { return f.name == feature.name; });
         if (own != statistics_.end())
           stats.set(feature.name, statistics_value(*own, own->episodes[e], false));
+        else if (const auto seen = pictures_.find(feature.name); seen != pictures_.end())
+          stats.set(feature.name, picture_value(seen->second.episodes[e], false));
         else if (p.meta != nullptr && p.meta->stats[feature.name].is_object())
           stats.set(feature.name, p.meta->stats[feature.name]);
       }
@@ -396,6 +454,16 @@ class Writer {
       for (const auto& e : f.episodes) counts.push_back({e.count});
       c.integer_lists(fmt::format("stats/{}/count", f.name), counts);
     }
+    for (const auto& [camera, found] : pictures_) {
+      for (const std::string_view name : {"min", "max", "mean", "std", "q01", "q10", "q50", "q90", "q99"}) {
+        std::vector<std::vector<double>> values;
+        for (const auto& e : found.episodes) values.push_back(statistic(e, name));
+        c.picture_lists(fmt::format("stats/{}/{}", camera, name), values);
+      }
+      std::vector<std::vector<std::int64_t>> counts;
+      for (const auto& e : found.episodes) counts.push_back({e.count});
+      c.integer_lists(fmt::format("stats/{}/count", camera), counts);
+    }
     c.integers("meta/episodes/chunk_index", zero);
     c.integers("meta/episodes/file_index", zero);
     if (job.paths.empty()) job.rows.assign(n, -1);
@@ -443,6 +511,12 @@ class Writer {
   std::vector<std::string> names_;                       ///< data files written, full paths
   std::vector<std::map<std::string, VideoSpan>> spans_;  ///< by episode
   std::vector<FeatureStatistics> statistics_;
+  struct Pictures {
+    PictureHistogram all;
+    std::vector<Distribution> episodes;
+  };
+  std::map<std::string, Pictures> pictures_;  ///< by camera, made anew
+  std::map<std::string, std::string> why_taken_over_;
   bool quantiles_ = false;
   Written written_;
 };

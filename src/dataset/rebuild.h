@@ -31,6 +31,7 @@ struct Plan {
   bool rewrite_timestamps = false;                                 ///< timestamp = frame / fps
   bool keep_splits = false;                                        ///< of info
   bool link_videos = false;                                        ///< hard links instead of copies
+  bool picture_statistics = false;                                 ///< of videos: made anew from their frames where ffmpeg is
   std::vector<std::string> drop_columns;
   std::vector<std::string> other_files;  ///< of the first source, taken over as they are (paths relative to its root)
 };

@@ -32,6 +32,7 @@ class Planner {
     repair_.plan.sources.push_back(survey_);
     repair_.plan.info = d_.info;
     repair_.plan.link_videos = options_.link_videos;
+    repair_.plan.picture_statistics = true;
     whole_files();
     if (!repair_.refused.empty()) return std::move(repair_);
     columns();

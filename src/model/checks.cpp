@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "model/device_scan.h"
 #include "model/shared.h"
 #include "model/survey.h"
 #include "model/training_state.h"
@@ -141,6 +142,39 @@ Check make(std::string_view id, std::string_view question, std::string_view how,
           [id, good](const CheckContext& context) { return collect(context, id, good); }};
 }
 
+/// The host has counted already; the device counts again what arrived on it.
+CheckResult device_finite(const CheckContext& context) {
+  const auto all = shared(context);
+  if (!all->survey) return CheckResult::skip("there is no model");
+  const bool asked = context.scratch != nullptr && context.scratch->contains(std::string(device_scan_key));
+  const auto& device = context.inputs.device;
+  if (device.empty() || (device == "cpu" && !asked)) return CheckResult::skip("no --device to copy the weights to");
+  if (!context.inputs.live) return CheckResult::skip("the device of another machine's capture is not here");
+  if (!context.inputs.allow_probes) return CheckResult::skip("no work on a device may be started");
+  context.progress("the device scans the weights");
+  const auto scan = scan_on_device(**all->survey, device);
+  if (!scan) return CheckResult::error(scan.error());
+  const auto rate = [&](double seconds) { return seconds > 0 ? static_cast<double>(scan->bytes) / seconds / 1e9 : 0.0; };
+  Value measured = Value::object({{"device", scan->device},
+                                  {"tensors", scan->tensors},
+                                  {"bytes", scan->bytes},
+                                  {"seconds", scan->seconds},
+                                  {"scan_gb_per_s", rate(scan->scan_seconds)},
+                                  {"copy_and_scan_gb_per_s", rate(scan->seconds)},
+                                  {"different", scan->different.size()}});
+  if (scan->different.empty())
+    return CheckResult::pass(fmt::format("{} counts the same NaN and Inf in {} tensors as the host ({:.3g} GB/s, {:.3g} GB/s with the copy)",
+                                         scan->device["name"].as_text(), scan->tensors, rate(scan->scan_seconds), rate(scan->seconds)),
+                             std::move(measured));
+  const auto sentence = [](const DeviceDifference& d) {
+    return fmt::format("{}: \"{}\" has {} NaN and Inf in the file and {} on the device", d.file, d.tensor, d.in_file, d.on_device);
+  };
+  auto result = CheckResult::fail("model.load-altered", sentence(scan->different.front()), std::move(measured));
+  for (const auto& d : scan->different)
+    if (result.evidence.size() < 30) result.because({d.file, 0, sentence(d)});
+  return result;
+}
+
 std::vector<Check> table() {
   return {
       {"model.present",
@@ -178,6 +212,14 @@ std::vector<Check> table() {
            "Looks at every floating-point value of every tensor, also of the optimiser's: NaN and Inf with count and first position. Masks of minus "
            "infinity are no fault; normalisation statistics are judged by model.normalization.",
            {"model.nonfinite"}, &finite),
+      {"model.device-finite",
+       Rung::model,
+       "Does the device count the same NaN and Inf?",
+       "With --device: copies every F64, F32, F16 and BF16 tensor to the device and counts there, with a kernel compiled at run time, in a child "
+       "process; fails when a count differs from the host's. Skipped without --device.",
+       {"model.load-altered"},
+       {"model.present", "model.files-whole", "model.header"},
+       &device_finite},
       make("model.pickle-safe", "Can the PyTorch files be loaded without running code?",
            "Follows the pickle instructions as data, never executed, and compares every class and function that they name with the list that "
            "torch.load(weights_only=True) takes.",
@@ -198,19 +240,19 @@ std::vector<Check> table() {
            }),
       make("model.features", "Do the policy's features fit its weights and the dataset?",
            "Compares config.json's input and output features with the weights' action head (ACT) and, with --dataset, with the dataset's "
-           "meta/info.json: names, cameras, widths.",
-           {"model.shape-mismatch", "model.key-mismatch"},
+           "meta/info.json: names, cameras, widths. Executed actions against the chunk; the tokenizer step that language policies need.",
+           {"model.shape-mismatch", "model.key-mismatch", "model.config-missing", "model.normalization-missing"},
            [](const Survey& s, const CheckInputs& inputs) {
              if (!s.is_lerobot) return CheckResult::skip("no LeRobot policy");
-             if (inputs.dataset.empty() && s.config["type"].as_text() != "act") return CheckResult::skip("no --dataset to compare with");
+             if (inputs.dataset.empty() && s.config["type"].as_text() != "act")
+               return CheckResult::skip("no --dataset to compare with; the configuration fits itself");
              return CheckResult::pass(inputs.dataset.empty() ? "the weights have the configuration's action dimensions and chunk length"
                                                              : "policy and dataset have the same features");
            }),
       make("model.architecture", "Do the weights have the names and shapes that the configuration calls for?",
-           "Compares config.json's architecture (ACT, GPT-2, Llama, Mistral, Qwen2, Qwen3, ViT, SigLIP, DINOv2; of Diffusion, SmolVLA, Pi0 and Pi0.5 "
-           "the projections) with "
-           "the files: "
-           "missing, unexpected and otherwise shaped tensors, prefixes of wrappers, tied embeddings; a LoRA adapter's ranks, pairs and targets, and "
+           "Compares config.json's architecture (ACT, Diffusion, SmolVLA, Pi0, Pi0.5, GPT-2, Llama, Mistral, Gemma, Qwen2, Qwen3, ViT, SigLIP, "
+           "DINOv2) with the files: missing, unexpected and otherwise shaped tensors, prefixes of wrappers, tied embeddings; a LoRA adapter's ranks, "
+           "pairs and targets, and "
            "its base "
            "where that lies on this machine; norm layers that no training has moved. Skipped for an architecture that is not known.",
            {"model.key-mismatch", "model.shape-mismatch", "model.not-loaded", "model.config-missing"},

@@ -287,14 +287,20 @@ void judge_architecture(Survey& s, const knowledge::Knowledge& knowledge) {
     return f.fails && (f.check == "model.files-whole" || f.check == "model.header" || f.check == "model.config" || f.check == "model.shards");
   });
   if (!s.is_directory || broken || s.config.is_null() || s.has("adapter_config.json")) return;
-  const auto architecture = architecture_of(s.config, knowledge);
+  const auto tensors = named_tensors(s, Role::weights);
+  Value config = s.config;
+  for (const auto& family : knowledge.table("architectures")["families"].items()) {
+    const auto piece = family["tensors_with"].as_text();
+    if (!piece.empty() && std::any_of(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return contains(t.name, piece); }))
+      config.set("type", family["policy_types"].items().front());
+  }
+  const auto architecture = architecture_of(config, knowledge);
   if (!architecture) {
     s.add(std::string(check_id), true, "model.config-missing", architecture.error().to_string(), "config.json");
     return;
   }
   if (!*architecture || (*architecture)->tensors.empty()) return;
   s.architecture = (*architecture)->title;
-  const auto tensors = named_tensors(s, Role::weights);
   if (!tensors.empty()) judge_expected(s, **architecture, tensors);
 }
 

@@ -39,6 +39,58 @@ void judge_action_head(Survey& s) {
           "config.json", Value::object({{"config", chunk}, {"weights", positions->shape[0]}}));
 }
 
+/// LeRobot refuses a policy that executes more actions than it predicts (the __post_init__ of its configurations).
+void judge_horizon(Survey& s) {
+  const auto steps = s.config["n_action_steps"].as_int(-1), chunk = s.config["chunk_size"].as_int(-1);
+  const auto horizon = s.config["horizon"].as_int(-1), observations = s.config["n_obs_steps"].as_int(1);
+  const auto most = chunk > 0 ? chunk : horizon > 0 ? horizon - observations + 1 : -1;
+  if (steps <= 0 || most <= 0 || steps <= most) return;
+  s.add(std::string(check_id), true, "model.shape-mismatch",
+        chunk > 0 ? fmt::format("n_action_steps is {}, and a chunk has {} actions: LeRobot refuses this configuration", steps, chunk)
+                  : fmt::format("n_action_steps is {}, and of a horizon of {} with {} observations {} actions can be executed: LeRobot refuses "
+                                "this configuration",
+                                steps, horizon, observations, most),
+        "config.json", Value::object({{"n_action_steps", steps}, {"most", most}}));
+}
+
+/// Policies that read an instruction get it from a tokenizer step of the preprocessor (processor/tokenizer_processor.py); from 0.4 on the model
+/// itself has no tokenizer any more.
+void judge_tokenizer(Survey& s) {
+  const auto type = s.config["type"].as_text();
+  if (type != "smolvla" && type != "pi0" && type != "pi05" && type != "pi0_fast") return;
+  const auto processor = read_json_object((fs::path(s.root) / "policy_preprocessor.json").string());
+  if (!processor || !(*processor)["steps"].is_list()) return;  // said by model.normalization
+  const Value* tokenizer = nullptr;
+  std::ptrdiff_t at = 0, normalizer = -1, state = -1;
+  for (const auto& step : (*processor)["steps"].items()) {
+    const auto name = step["registry_name"].as_text();
+    if (name == "tokenizer_processor") tokenizer = &step["config"];
+    if (name == "normalizer_processor") normalizer = at;
+    if (name == "pi05_prepare_state_tokenizer_processor_step" || contains(step["class"].as_text(), "PrepareStateTokenizer")) state = at;
+    ++at;
+  }
+  const std::string file = "policy_preprocessor.json";
+  if (tokenizer == nullptr) {
+    s.add(std::string(check_id), true, "model.config-missing",
+          fmt::format("{} has no tokenizer_processor: {} would get no instruction and stops at observation.language.tokens", file, type), file);
+    return;
+  }
+  const auto own = (*tokenizer)["max_length"].as_int(-1), wanted = s.config["tokenizer_max_length"].as_int(-1);
+  if (own > 0 && wanted > 0 && own != wanted)
+    s.add(std::string(check_id), false, "model.shape-mismatch",
+          fmt::format("{}: the tokenizer makes {} tokens, config.json's tokenizer_max_length is {}", file, own, wanted), file,
+          Value::object({{"tokenizer", own}, {"config", wanted}}));
+  const std::string name((*tokenizer)["tokenizer_name"].as_text());
+  std::error_code error;
+  if (name.starts_with('/') && !fs::exists(name, error))
+    s.add(std::string(check_id), false, "model.config-missing",
+          fmt::format("{} takes its tokenizer from {}, which is not on this machine", file, name), file, Value::object({{"tokenizer", name}}));
+  // Pi0.5 writes the normalised state into the instruction.
+  if (state >= 0 && normalizer > state)
+    s.add(std::string(check_id), true, "model.normalization-missing",
+          fmt::format("{}: the state is put into the instruction before it is normalised", file), file);
+}
+
 /// Dataset name -> policy name, from the preprocessor.
 std::map<std::string, std::string> renames(const Survey& s) {
   std::map<std::string, std::string> out;
@@ -91,6 +143,8 @@ void judge_feature(Survey& s, const std::string& name, const Value& feature, con
 void judge_features(Survey& s, const std::string& dataset) {
   if (!s.is_lerobot) return;
   judge_action_head(s);
+  judge_horizon(s);
+  judge_tokenizer(s);
   // SmolVLA, Pi0 and Pi0.5 pad states and actions to a fixed width and refuse wider ones.
   for (const auto& [limit, features, name] :
        {std::tuple("max_action_dim", "output_features", "action"), std::tuple("max_state_dim", "input_features", "observation.state")}) {

@@ -167,6 +167,34 @@ void judge_processor(Survey& s, const std::string& name, std::string_view step_n
     }
 }
 
+/// What the preprocessor normalises actions with in training, the postprocessor has to undo: the same numbers in both state files.
+void compare_both_ways(Survey& s) {
+  const auto state_file = [&](const std::string& name) -> const ModelFile* {
+    const auto processor = read_json_object((fs::path(s.root) / name).string());
+    if (!processor) return nullptr;
+    for (const auto& step : (*processor)["steps"].items()) {
+      const auto file = std::find_if(s.files.begin(), s.files.end(), [&](const ModelFile& f) { return f.name == step["state_file"].as_text(); });
+      if (file != s.files.end() && contains(step["registry_name"].as_text(), "normalizer_processor")) return &*file;
+    }
+    return nullptr;
+  };
+  const auto *before = state_file("policy_preprocessor.json"), *after = state_file("policy_postprocessor.json");
+  if (before == nullptr || after == nullptr || !before->safetensors || !after->safetensors) return;
+  for (const auto& [name, feature] : s.config["output_features"].members())
+    for (const auto* statistic : {"mean", "std", "min", "max", "q01", "q99"}) {
+      const auto key = name + "." + statistic;
+      const Tensor *a = before->safetensors->find(key), *b = after->safetensors->find(key);
+      if (a == nullptr || b == nullptr) continue;
+      const auto x = values_of(*a), y = values_of(*b);
+      if (x == y) continue;
+      s.add(std::string(check_id), true, std::string(cause_missing),
+            fmt::format("{} of {} is not the same in {} and {}: actions leave the policy in another scale than it learnt", statistic, name,
+                        before->name, after->name),
+            after->name, Value::object({{"feature", name}, {"statistic", std::string(statistic)}}));
+      return;
+    }
+}
+
 /// Statistics in the weights: normalize_inputs.buffer_observation_state.mean.
 bool judge_buffers(Survey& s, std::string_view prefix, const std::vector<Wanted>& features) {
   const bool any = std::any_of(s.files.begin(), s.files.end(), [&](const ModelFile& f) {
@@ -210,6 +238,7 @@ void judge_normalization(Survey& s, const std::string& dataset) {
     else
       s.add(std::string(check_id), true, std::string(cause_missing),
             "policy_postprocessor.json is missing: actions would leave the model in normalised units", "policy_postprocessor.json");
+    if (std::none_of(s.findings.begin(), s.findings.end(), [](const Finding& f) { return f.check == check_id; })) compare_both_ways(s);
     return;
   }
   const bool in = judge_buffers(s, "normalize_inputs.", inputs), out = judge_buffers(s, "unnormalize_outputs.", outputs);

@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "media/ffmpeg.h"
 
 namespace ff::rollout {
 namespace fs = std::filesystem;
@@ -27,17 +28,7 @@ std::string first_line(std::string_view text) {
 
 }  // namespace
 
-std::string find_ffmpeg() {
-  if (const char* own = std::getenv("FIRSTFAULT_FFMPEG"); own != nullptr && *own != '\0') return own;
-  const char* path = std::getenv("PATH");
-  if (path == nullptr) return {};
-  for (const auto directory : split(path, ':')) {
-    std::error_code error;
-    const auto candidate = fs::path(directory) / "ffmpeg";
-    if (!directory.empty() && fs::is_regular_file(candidate, error)) return candidate.string();
-  }
-  return {};
-}
+std::string find_ffmpeg() { return media::find_ffmpeg(); }
 
 Decoded decode_video(const std::string& path) {
   Decoded out;

@@ -1,6 +1,7 @@
 """Small LeRobot datasets, made here with pyarrow: clean ones of v2.1 and v3.0, as lerobot 0.3.3 and 0.4 lay them out
 (formats: lerobot's datasets/utils.py and compute_stats.py). Videos are hand-made MP4 boxes without pictures."""
 import glob, json, math, os, pathlib, random, struct, sys
+import harness
 
 for wheel in sorted(glob.glob(os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache") + "/firstfault/pyarrow-*"))):
     sys.path.insert(0, wheel)
@@ -155,3 +156,8 @@ def make(root, version="v3.0", lengths=(20, 25, 15, 30), video=False, seed=0, fi
         (root / "meta/tasks.jsonl").write_text(line({"task_index": i, "task": t} for i, t in enumerate(TASKS)))
         (root / "meta/episodes_stats.jsonl").write_text(line({"episode_index": e, "stats": stats(own)} for e, own in enumerate(by_episode)))
     return data
+
+
+def run(*arguments, env=None, **options):
+    """harness.run without ffmpeg: the videos made here are boxes around no pictures."""
+    return harness.run(*arguments, env={"FIRSTFAULT_FFMPEG": "/nonexistent", **(env or {})}, **options)

@@ -2,8 +2,9 @@
 import json, os, pathlib, random, shutil, tempfile, unittest
 
 import datasets
-from datasets import CAMERA, FPS, make, mp4, write_rows
-from harness import SHARED, document, run
+import harness
+from datasets import CAMERA, FPS, make, mp4, write_rows, run
+from harness import SHARED, document
 
 PLACES = int(os.environ.get("FIRSTFAULT_PLACES", 2))  # of each seeded fault; 20 in the long test
 RECORDED = pathlib.Path(__file__).resolve().parents[1] / "dataset/recorded"
@@ -421,6 +422,26 @@ class Data(unittest.TestCase):
             # Up to 0.6.1 it averages the quantiles of episodes.
             self.assertEqual([n for n in noted if "averages the episodes' quantiles" not in n], [], name)
             self.assertEqual(len(noted), 0 if name == "lerobot-0.3.3" else 1)
+
+    @unittest.skipUnless(shutil.which("ffmpeg"), "no ffmpeg")
+    def test_pictures_are_decoded_where_ffmpeg_is(self):
+        check = lambda root: next(c for c in document(harness.run("data", "check", root, "--json"))["checks"] if c["id"] == "dataset.videos-decodable")
+        for name in ("lerobot-0.3.3", "lerobot-0.4.4", "lerobot-0.6.1"):
+            found = check(RECORDED / name)
+            self.assertEqual(found["status"], "pass", found)
+            self.assertTrue(found["measured"]["by"][0].startswith("ffmpeg "))
+        # The pictures of the second half are overwritten; every box stays as it was.
+        for name in ("lerobot-0.3.3", "lerobot-0.6.1"):
+            root = pathlib.Path(shutil.copytree(RECORDED / name, self.directory / name))
+            path = sorted(root.rglob("*.mp4"))[-1]
+            raw = bytearray(path.read_bytes())
+            at = raw.index(b"mdat")
+            size = int.from_bytes(raw[at - 4:at], "big")
+            raw[at + size // 2:at - 4 + size] = bytes(len(raw[at + size // 2:at - 4 + size]))
+            path.write_bytes(raw)
+            found = check(root)
+            self.assertEqual((found["status"], found["causes"]), ("fail", ["data.video-undecodable"]), found)
+            self.assertIn("frame of", found["summary"])
 
     @unittest.skipUnless((SHARED / "samples").exists(), "the samples are not there")
     def test_real_samples_show_their_real_faults_and_no_others(self):

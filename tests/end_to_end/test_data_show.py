@@ -2,8 +2,8 @@
 import pathlib, shutil, tempfile, unittest
 
 import datasets
-from datasets import NAMES, TASKS, make
-from harness import document, run
+from datasets import NAMES, TASKS, make, run
+from harness import document
 from test_data import RECORDED
 
 

@@ -2,8 +2,8 @@
 import json, pathlib, random, shutil, tempfile, unittest
 
 import datasets
-from datasets import CAMERA, FPS, TASKS, make
-from harness import document, run
+from datasets import CAMERA, FPS, TASKS, make, run
+from harness import document
 from test_data import KINDS, RECORDED, V21, V3, VIDEO21, VIDEO3, edit_json, edit_rows, write_rows
 
 # What a repair may not invent: values, rows, pictures, texts, a rate that is contradicted. Everything else of KINDS must be repaired.
@@ -192,6 +192,56 @@ class Write(unittest.TestCase):
                 else:
                     lines = lambda root: [json.loads(l)["stats"][camera] for l in (root / "meta/episodes_stats.jsonl").read_text().splitlines()]
                     self.assertEqual(lines(out), lines(a) * 2)
+
+    @unittest.skipUnless(shutil.which("ffmpeg"), "no ffmpeg")
+    def test_statistics_of_videos_are_made_anew_from_their_frames(self):
+        import harness, subprocess
+        camera = "observation.images.top"
+        for name in ("lerobot-0.3.3", "lerobot-0.6.1"):
+            with self.subTest(name):
+                root, out = pathlib.Path(shutil.copytree(RECORDED / name, self.directory / name)), self.directory / f"{name}-fixed"
+                v3 = name != "lerobot-0.3.3"
+                if v3:
+                    edit_json(root / "meta/stats.json", lambda s: s[camera].update(mean=[[[9.0]]] * 3))
+                path = sorted((root / "data").rglob("*.parquet"))[0]
+                rows_now = datasets.pq.read_table(path)
+                datasets.pq.write_table(rows_now.take([0, 1, 2, 4, 3, *range(5, rows_now.num_rows)]), path)
+                process = harness.run("data", "check", root, "--fix", "-o", out, "--json")
+                self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+                # Every frame, decoded here by ffmpeg again: 64x48 pixels of three bytes.
+                pictures = b""
+                for path in sorted(out.rglob("*.mp4")):
+                    pictures += subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True, check=True).stdout
+                size = 64 * 48 * 3
+                self.assertEqual(len(pictures), 18 * size)
+
+                def expected(first, last):
+                    own = [pictures[first * size:last * size][c::3] for c in range(3)]
+                    mean = [sum(x) / len(x) / 255 for x in own]
+                    return {"mean": mean, "min": [min(x) / 255 for x in own], "max": [max(x) / 255 for x in own],
+                            "std": [(sum((v / 255 - m) ** 2 for v in x) / len(x)) ** 0.5 for x, m in zip(own, mean)], "count": [last - first]}
+
+                def same(found, wanted):
+                    for key, values in wanted.items():
+                        flat = [v if key == "count" else v[0][0] for v in found[key]]
+                        self.assertEqual(len(flat), len(values))
+                        for a, b in zip(flat, values):
+                            self.assertAlmostEqual(a, b, 9, key)
+                if v3:
+                    same(json.loads((out / "meta/stats.json").read_text())[camera], expected(0, 18))
+                    for e, (first, last) in zip(episode_rows(out), ((0, 10), (10, 18))):
+                        same({k: e[f"stats/{camera}/{k}"] for k in ("mean", "min", "max", "std", "count")}, expected(first, last))
+                    kinds = lambda r: datasets.pq.read_schema(r / "meta/episodes/chunk-000/file-000.parquet").field(f"stats/{camera}/mean").type
+                    self.assertEqual(kinds(out), kinds(root))
+                else:
+                    for line, (first, last) in zip((out / "meta/episodes_stats.jsonl").read_text().splitlines(), ((0, 10), (10, 18))):
+                        same(json.loads(line)["stats"][camera], expected(first, last))
+                # Without ffmpeg they are taken over, and that is said.
+                process = run("data", "check", root, "--fix", "-o", self.directory / f"{name}-plain", "--json")
+                self.assertEqual(process.returncode, 0)
+                if v3:
+                    self.assertIn(f"statistics of {camera} were taken over: there is no ffmpeg", process.stdout)
+                    self.assertEqual(json.loads((self.directory / f"{name}-plain/meta/stats.json").read_text())[camera]["mean"], [[[9.0]]] * 3)
 
     def test_merge_refuses_what_does_not_fit_with_every_difference(self):
         make(self.directory / "a")

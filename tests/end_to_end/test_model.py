@@ -145,6 +145,8 @@ POLICY = {
     "no state file named": (lambda root, rng: edit_json(root / "policy_preprocessor.json", lambda v: v["steps"][1].pop("state_file")), "model.normalization", "model.normalization-missing"),
     "another action head": (config(lambda v: v["output_features"]["action"].update(shape=[6])), "model.features", "model.shape-mismatch"),
     "another chunk": (config(lambda v: v.update(chunk_size=20)), "model.features", "model.shape-mismatch"),
+    "more actions than the chunk has": (config(lambda v: v.update(n_action_steps=11)), "model.features", "model.shape-mismatch"),
+    "another scale on the way out": (set_float(POST, "action.mean", 3.0), "model.normalization", "model.normalization-missing"),
     "dangerous pickle beside": (lambda root, rng: (root / "extra.pt").write_bytes(models.torch_zip(models.floats(1), models.tensor_pickle("w", 1, models.evil()))), "model.pickle-safe", "model.unsafe-pickle"),
 }
 SHARDS = {
@@ -231,6 +233,36 @@ class Directories(unittest.TestCase):
         found = first(check(root, "--dataset", dataset)[1])
         self.assertEqual(found[:2], ("model.normalization", "warn"))
         self.assertIn("other data", found[3])
+
+    def test_a_language_policy_needs_its_tokenizer(self):
+        clean = models.policy(self.tmp / "clean")
+
+        def language(step, steps=None):
+            root = pathlib.Path(shutil.copytree(clean, self.tmp / f"language{len(list(self.tmp.iterdir()))}"))
+            edit_json(root / "config.json", lambda v: v.update(type="smolvla", vlm_model_name="another", tokenizer_max_length=48, max_action_dim=32, max_state_dim=32))
+            edit_json(root / "policy_preprocessor.json", lambda v: v["steps"].extend([step] if step else []))
+            return [(c["status"], c["causes"], c["summary"]) for c in check(root)[1]["checks"] if c["id"] == "model.features"][0]
+        tokenizer = lambda **more: {"registry_name": "tokenizer_processor", "config": {"max_length": 48, "tokenizer_name": "hub/name", **more}}
+        self.assertEqual(language(tokenizer())[0], "skip")
+        status, causes, summary = language(None)
+        self.assertEqual((status, causes), ("fail", ["model.config-missing"]))
+        self.assertIn("tokenizer_processor", summary)
+        self.assertEqual(language(tokenizer(max_length=64))[:2], ("warn", ["model.shape-mismatch"]))
+        self.assertEqual(language(tokenizer(tokenizer_name="/nowhere/vlm"))[:2], ("warn", ["model.config-missing"]))
+
+    def test_the_device_counts_the_same(self):
+        tensors = {"a": models.f32(33, 5), "b": ("BF16", (7,), struct.pack("<7H", 0x3f80, 0x7f80, 0xff80, 0x7fc0, 0, 1, 0x7f7f)), "c": ("F16", (3,), struct.pack("<3H", 0x7bff, 0x7c00, 0x7e01)),
+                   "d": ("F64", (3,), struct.pack("<3d", 1.0, NAN, -INF)), "e": ("I32", (2,), struct.pack("<2i", -1, 2)), "f": ("F32", (0,), b"")}
+        path = self.tmp / "all.safetensors"
+        path.write_bytes(models.safetensors(tensors))
+        scan = lambda *more: next(c for c in check(path, *more)[1]["checks"] if c["id"] == "model.device-finite")
+        found = scan("--device", "cpu")
+        self.assertEqual((found["status"], found["measured"]["tensors"], found["measured"]["different"]), ("pass", 4, 0), found)
+        self.assertEqual(scan()["status"], "skip")
+        if not any(pathlib.Path("/dev").glob("nvidiactl")) and not pathlib.Path("/dev/kfd").exists():
+            found = scan("--device", "gpu")
+            self.assertEqual((found["status"], check(path, "--device", "gpu")[0]), ("error", 1))  # the NaN of the file is the fault
+            self.assertIn("no GPU runtime", found["summary"])
 
     def test_a_path_without_a_model_is_a_fault_that_says_what_to_give(self):
         (self.tmp / "empty").mkdir()

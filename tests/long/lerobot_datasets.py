@@ -171,12 +171,17 @@ def main():
         fewer = delete_episodes(LeRobotDataset("local/numbers", root=numbers), [1], output_dir=work / "fewer", repo_id="local/fewer")
         clean(fewer.root, "episode deleted by lerobot", QUANTILES)
         if len(sys.argv) > 2:  # a set of v2.1, recorded by 0.3.3
+            old, source = work / "old/converted", pathlib.Path(sys.argv[2])
+            if not VERSION.startswith("0.4"):
+                source = source.parent / "numbers"  # its converter fails on arrays of two dimensions (pandas 2.3, datasets 4.8)
+            shutil.copytree(source, old)
             try:
                 from lerobot.datasets.v30.convert_dataset_v21_to_v30 import convert_dataset
-            except ModuleNotFoundError:  # from 0.6 on
+                root = old.parent
+            except ModuleNotFoundError:  # from 0.6 on; there the root is the dataset's own directory
                 from lerobot.scripts.convert_dataset_v21_to_v30 import convert_dataset
-            shutil.copytree(sys.argv[2], work / "old/converted")
-            convert_dataset("converted", root=work / "old", push_to_hub=False)
+                root = old
+            convert_dataset("converted", root=root, push_to_hub=False)
             clean(work / "old/converted", "converted by lerobot from v2.1", ("averages the episodes' quantiles", "has no q"))
     print("all passed")
 

@@ -49,13 +49,16 @@ TEST(Architectures, NameEveryTensorOfTheRealClasses) {
     for (const auto& t : (*architecture)->tensors) {
       EXPECT_TRUE(expected.emplace(t.name, t.shape_text()).second) << path << ": " << t.name << " stands twice in the table";
       const auto found = real.find(t.name);
-      if (found == real.end())
+      if (found == real.end()) {
         EXPECT_TRUE(t.optional) << path << ": the class has no " << t.name;
-      else
+      } else {
         EXPECT_EQ(found->second, t.shape_text()) << path << ": " << t.name;
+      }
     }
     for (const auto& [name, shape] : real)
-      if (!unjudged(name)) EXPECT_TRUE(expected.contains(name)) << path << ": the table has no " << name << " " << shape;
+      if (!unjudged(name)) {
+        EXPECT_TRUE(expected.contains(name)) << path << ": the table has no " << name << " " << shape;
+      }
   }
   EXPECT_GE(judged, 20U);
 }
