@@ -144,7 +144,6 @@ void judge_features(Survey& s, const std::string& dataset) {
   if (!s.is_lerobot) return;
   judge_action_head(s);
   judge_horizon(s);
-  judge_tokenizer(s);
   // SmolVLA, Pi0 and Pi0.5 pad states and actions to a fixed width and refuse wider ones.
   for (const auto& [limit, features, name] :
        {std::tuple("max_action_dim", "output_features", "action"), std::tuple("max_state_dim", "input_features", "observation.state")}) {
@@ -155,6 +154,7 @@ void judge_features(Survey& s, const std::string& dataset) {
             fmt::format("{} has {} dimensions, config.json's {} is {}", name, shape[0], limit, most), "config.json",
             Value::object({{"feature", name}, {"width", shape[0]}, {"limit", most}}));
   }
+  judge_tokenizer(s);
   if (dataset.empty()) return;
   const auto info = read_json_object((fs::path(dataset) / "meta/info.json").string());
   if (!info || !(*info)["features"].is_object()) {
