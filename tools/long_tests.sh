@@ -50,6 +50,8 @@ if command -v python3.11 >/dev/null; then
     fi
     echo "== datasets with lerobot $version"
     FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$venv/bin/python" tests/long/lerobot_datasets.py "$lerobot_work/datasets-$version" $([ "$version" = 0.3.3 ] || echo "$lerobot_work/datasets-0.3.3/a")
+    echo "== real policies of lerobot $version"
+    FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$venv/bin/python" tests/long/lerobot_policies.py "$lerobot_work/policies-$version"
   done
   echo "== training with lerobot 0.4.4"
   FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$lerobot_work/lerobot-0.4.4/bin/python" tests/long/lerobot_training.py "$lerobot_work/training-0.4.4"
@@ -67,7 +69,7 @@ if [ -n "$newer" ]; then
   if [ ! -x "$venv/bin/python" ]; then
     "$newer" -m venv "$venv"
     "$venv/bin/python" -m pip install -q 'torch==2.7.1' 'torchvision==0.22.1' 'torchcodec==0.5'
-    "$venv/bin/python" -m pip install -q 'lerobot[dataset,accelerate-dep,transformers-dep,diffusers-dep]==0.6.1' jsonschema
+    "$venv/bin/python" -m pip install -q 'lerobot[dataset,accelerate-dep,transformers-dep,diffusers-dep]==0.6.1' num2words jsonschema
   fi
   older="$lerobot_work/datasets-0.3.3/a"
   echo "== datasets with lerobot 0.6.1"

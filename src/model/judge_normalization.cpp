@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "model/survey.h"
 
@@ -113,6 +115,59 @@ void compare_with_dataset(Survey& s, const std::string& file, const Wanted& w, c
   }
 }
 
+/// Statistics of a whole dataset: meta/stats.json, or in v2.1 those of its episodes put together (mean and std by count, minimum and maximum).
+Value dataset_statistics(const std::string& dataset) {
+  const fs::path meta = fs::path(dataset) / "meta";
+  if (auto read = read_json_object((meta / "stats.json").string())) return std::move(*read);
+  const auto content = read_file(meta / "episodes_stats.jsonl", max_config_bytes);
+  if (!content) return {};
+  struct Sums {
+    double count = 0;
+    std::vector<double> mean, square, min, max;
+  };
+  std::map<std::string, Sums> sums;
+  for (const auto line : lines(*content)) {
+    const auto entry = parse_json(line, "meta/episodes_stats.jsonl");
+    if (!entry) continue;
+    for (const auto& [name, stats] : (*entry)["stats"].members()) {
+      const auto &mean = stats["mean"].items(), &std = stats["std"].items(), &low = stats["min"].items(), &high = stats["max"].items();
+      const auto& counts = stats["count"].items();
+      const double n = counts.empty() ? 0 : counts.front().as_real();
+      if (!(n > 0) || mean.empty() || !mean.front().is_number() || std.size() != mean.size() || low.size() != mean.size() ||
+          high.size() != mean.size())
+        continue;
+      Sums& s = sums[name];
+      if (s.mean.empty()) {
+        s.mean.assign(mean.size(), 0);
+        s.square.assign(mean.size(), 0);
+        s.min.assign(mean.size(), HUGE_VAL);
+        s.max.assign(mean.size(), -HUGE_VAL);
+      }
+      if (s.mean.size() != mean.size()) continue;
+      s.count += n;
+      for (std::size_t d = 0; d < mean.size(); ++d) {
+        const double m = mean[d].as_real(), deviation = std[d].as_real();
+        s.mean[d] += n * m;
+        s.square[d] += n * (deviation * deviation + m * m);
+        s.min[d] = std::min(s.min[d], low[d].as_real());
+        s.max[d] = std::max(s.max[d], high[d].as_real());
+      }
+    }
+  }
+  Value out = Value::object();
+  for (auto& [name, s] : sums) {
+    std::vector<double> std(s.mean.size());
+    for (std::size_t d = 0; d < s.mean.size(); ++d) {
+      s.mean[d] /= s.count;
+      std[d] = std::sqrt(std::max(0.0, s.square[d] / s.count - s.mean[d] * s.mean[d]));
+    }
+    out.set(name,
+            Value::object(
+                {{"mean", Value::list_of(s.mean)}, {"std", Value::list_of(std)}, {"min", Value::list_of(s.min)}, {"max", Value::list_of(s.max)}}));
+  }
+  return out;
+}
+
 /// One processor (policy_preprocessor.json or policy_postprocessor.json).
 void judge_processor(Survey& s, const std::string& name, std::string_view step_name, const std::vector<Wanted>& features,
                      const Value& dataset_stats) {
@@ -196,7 +251,7 @@ void compare_both_ways(Survey& s) {
 }
 
 /// Statistics in the weights: normalize_inputs.buffer_observation_state.mean.
-bool judge_buffers(Survey& s, std::string_view prefix, const std::vector<Wanted>& features) {
+bool judge_buffers(Survey& s, std::string_view prefix, const std::vector<Wanted>& features, const Value& dataset_stats) {
   const bool any = std::any_of(s.files.begin(), s.files.end(), [&](const ModelFile& f) {
     return f.role == Role::weights && f.safetensors &&
            std::any_of(f.safetensors->tensors.begin(), f.safetensors->tensors.end(), [&](const Tensor& t) { return t.name.starts_with(prefix); });
@@ -212,6 +267,7 @@ bool judge_buffers(Survey& s, std::string_view prefix, const std::vector<Wanted>
         break;
       }
       judge_statistic(s, "the weights", w, statistic, *t);
+      compare_with_dataset(s, "the weights", w, statistic, *t, dataset_stats);
     }
   return true;
 }
@@ -224,8 +280,7 @@ void judge_normalization(Survey& s, const std::string& dataset) {
   const auto inputs = wanted(s.config["input_features"], modes), outputs = wanted(s.config["output_features"], modes);
   if (inputs.empty() && outputs.empty()) return;
   Value stats;
-  if (!dataset.empty())
-    if (auto read = read_json_object((fs::path(dataset) / "meta/stats.json").string())) stats = std::move(*read);
+  if (!dataset.empty()) stats = dataset_statistics(dataset);
   const bool before = s.has("policy_preprocessor.json"), after = s.has("policy_postprocessor.json");
   if (before || after) {
     if (before)
@@ -241,7 +296,7 @@ void judge_normalization(Survey& s, const std::string& dataset) {
     if (std::none_of(s.findings.begin(), s.findings.end(), [](const Finding& f) { return f.check == check_id; })) compare_both_ways(s);
     return;
   }
-  const bool in = judge_buffers(s, "normalize_inputs.", inputs), out = judge_buffers(s, "unnormalize_outputs.", outputs);
+  const bool in = judge_buffers(s, "normalize_inputs.", inputs, stats), out = judge_buffers(s, "unnormalize_outputs.", outputs, stats);
   if (in || out) {
     s.add(std::string(check_id), false, std::string(cause_missing),
           "the statistics stand in the weights (LeRobot before 0.4): newer versions ignore them and run without; migrate the checkpoint");
