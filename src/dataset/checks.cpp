@@ -226,11 +226,17 @@ std::vector<Check> table() {
            "Compares frame count, frame rate, size and codec of each video, and in v3.0 each episode's window inside its file, with rows and "
            "metadata.",
            {"data.video-misaligned"}, [](const Survey&) { return std::string("videos have a frame for each row"); }),
+      make("dataset.videos-playable", "Do the videos play in a browser?",
+           "Codec and pixel format of each video: H.264, VP9 or AV1 with yuv420p play in LeRobot's visualiser and the hub's viewer; MPEG-4 Part 2, "
+           "HEVC and 4:4:4 do not, though they can be trained on. Warns only; depth maps are left out.",
+           {"render.video-encode"},
+           [](const Survey& s) { return s.dataset.cameras().empty() ? std::string("no video") : std::string("H.264, VP9 or AV1 with yuv420p"); },
+           {"dataset.videos-whole"}),
       {"dataset.videos-decodable",
        Rung::dataset,
        "Can the videos be decoded here?",
-       "Decodes the first and the last frame of up to six files a camera with ffmpeg where it is installed, and with torchcodec and av of the Python "
-       "that was given (--python). Skipped, and said so, when nothing that decodes is here.",
+       "Decodes the first and the last frame of up to six files a camera, and in v3.0 those of some episodes' windows, with ffmpeg where it is "
+       "installed, and with torchcodec and av of the Python that was given (--python). Skipped, and said so, when nothing that decodes is here.",
        {"data.video-undecodable"},
        {"dataset.present", "dataset.videos-present", "dataset.videos-whole"},
        &decodable},

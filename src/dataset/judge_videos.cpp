@@ -116,7 +116,22 @@ class Judge {
         add("dataset.videos-aligned", false, "data.video-misaligned",
             fmt::format("{} is {}, but info.json says {}", path, media::codec_name(v.codec), codec), path, measured);
     }
+    playable(path, v, f != nullptr && f->info["video.is_depth_map"].as_bool(false));
     spans(path, use, v);
+  }
+
+  /// Training decodes more than a browser plays; LeRobot's visualiser and the hub's viewer are browsers.
+  void playable(const std::string& path, const media::Mp4Video& v, bool depth) {
+    const auto codec = media::codec_name(v.codec);
+    if (depth || codec.empty()) return;
+    if (codec != "h264" && codec != "av1" && codec != "vp9")
+      add("dataset.videos-playable", false, "render.video-encode",
+          fmt::format("{} is {}: ffmpeg decodes it, and no browser plays it; H.264 or AV1 with yuv420p play", path, codec), path,
+          Value::object({{"codec", codec}}));
+    else if (!v.pixel_format.empty() && v.pixel_format != "yuv420p")
+      add("dataset.videos-playable", false, "render.video-encode",
+          fmt::format("{} is {} with {} ({}): browsers play yuv420p", path, codec, v.pixel_format, v.profile), path,
+          Value::object({{"codec", codec}, {"pixel_format", v.pixel_format}}));
   }
 
   /// v3.0: each episode's window inside the file.

@@ -301,6 +301,7 @@ VALUE_KINDS = {
     "an episode twice": (LONG, copy_episode, "data.frame-gap"),
     "an action that is clipped": (LONG, clip, "data.bounds"),
     "actions in degrees": (LONG, each_row(lambda r: r.update(action=[v * 57.29578 for v in r["action"]])), "data.bounds"),
+    "a video that no browser plays": (VIDEO3, replace("videos/*/*/*.mp4", mp4(90, codec=b"mp4v")), "render.video-encode"),
     "values outside the declared bounds": (LONG, edit_info(lambda i: i["features"]["action"].update(min=[-9, -9, -9, -9], max=[9, 9, 9, -5])), "data.bounds"),
 }
 
