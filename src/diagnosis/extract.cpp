@@ -8,7 +8,7 @@ namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::array<ExtractorEntry, 11> table = {{
+constexpr std::array<ExtractorEntry, 12> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
     {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
@@ -19,6 +19,7 @@ constexpr std::array<ExtractorEntry, 11> table = {{
     {"code", "code. gripper.", extract_code},
     {"exception", "exception.", extract_exception},
     {"session", "pythons[0].packages. packages. dataset.pad. dataset.segments. checkpoint. model.", extract_session},
+    {"report", "report. rate. eval. dataset. video.", extract_report},
     {"series", "series.", extract_series},
 }};
 

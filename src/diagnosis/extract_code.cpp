@@ -73,7 +73,7 @@ struct Patterns {
   const RE2 acts{R"((?:env\w*\.step\(|robot\w*\.send_action\(|sim\w*\.step\())"};
   const RE2 post{R"((?i)post_?process|unnormali[sz]e|denormali[sz]e|output_transform|infer\()"};
   const RE2 unnormalise{
-      R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*\w*std\w*\s*\+\s*\w*mean)"};
+      R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*[^+\n]{0,60}std[^+\n]{0,20}\+\s*[^\n]{0,60}mean|^action\w*\s*=\s*\w*post_?process\w*\(\s*\w*action)"};
   const RE2 environ{
       R"(os\.environ(?:\.setdefault\(|\[)\s*['\"](MUJOCO_GL|PYOPENGL_PLATFORM|MUJOCO_EGL_DEVICE_ID|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|HSA_\w+|PYTORCH_\w+_ALLOC_CONF|MIOPEN_\w+)['\"]\s*(?:\]\s*=|,))"};
   const RE2 first_action{

@@ -196,7 +196,7 @@ void vectors(std::string_view text, FactSink& sink) {
 void gripper(std::string_view text, FactSink& sink) {
   static const RE2 bracket(R"((?i)gripper[^\n\[(]{0,60}[\[(]\s*(-?\d+(?:\.\d+)?)\s*(?:,|\.\.|;|to)\s*(-?\d+(?:\.\d+)?)\s*[\])])");
   static const RE2 spoken(
-      R"((?i)gripper[^\n]{0,60}?(?:\bin\b|\bfrom\b|\brange\b|\bbetween\b|:|=)\s*(-?\d+(?:\.\d+)?)\s*(?:\.\.\.?|to|and)\s*(-?\d+(?:\.\d+)?))");
+      R"((?i)gripper[^\n]{0,60}?(?:\bin\b|\bfrom\b|\brange\b|\bbetween\b|\bwidth\b|\bcommand\b|\bopening\b|\bposition\b|:|=)\s*(-?\d+(?:\.\d+)?)\s*(?:\.\.\.?|to|and)\s*(-?\d+(?:\.\d+)?))");
   static const RE2 extremes(R"((?i)gripper[^\n]{0,60}?min[ =:]+(-?\d+(?:\.\d+)?)[ ,;]+max[ =:]+(-?\d+(?:\.\d+)?))");
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (line.size() > 2000) return;

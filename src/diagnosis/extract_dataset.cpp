@@ -4,6 +4,7 @@
 //                 splits_end,action_dim,state_dim,cameras[i]}
 //   dataset.stats.<feature>.{min,max,mean,std,count}     of features with one value
 //   dataset.stats.<feature>.{dim,zero_std,nonfinite,max_abs,outlier,inverted,zero_range,narrow}   of vectors (states, actions)
+//   dataset.stats.action.still_where_state_moves   a dimension whose action never changes and whose state does
 //   dataset.stats.{features,nonfinite}                    over all features
 //   dataset.episodes.{count,frames,out_of_order,duplicates,first,last}
 //
@@ -109,6 +110,10 @@ void read_statistics(const Document& document, const Value& features, std::strin
     }
     sink.number(base + "nonfinite", nonfinite, document.line);
   }
+  const auto action = flat_numbers(features["action"]["std"]), state = flat_numbers(features["observation.state"]["std"]);
+  for (std::size_t i = 0; action.size() == state.size() && i < action.size(); ++i)
+    if (std::abs(action[i]) < 1e-6 && state[i] > 0.01)
+      sink.number(std::string(prefix) + "action.still_where_state_moves", static_cast<double>(i), document.line);
   if (count == 0) return;
   sink.number(std::string(prefix) + "features", count, document.line);
   sink.number(std::string(prefix) + "nonfinite", nonfinite_all, document.line);

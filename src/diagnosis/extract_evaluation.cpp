@@ -4,6 +4,7 @@
 //   eval.contrast_clear                  true: the two Wilson 95 % intervals do not overlap
 //   eval.same_weights                    true: one of the lines says that checkpoint, policy or data are the same
 //   eval.other_weights                   true: the better line names another (published, reference) checkpoint
+//   eval.better_label                    words that the better line has and the worse lacks, behind those that both have
 //   eval.better_with                     a setting that the better line names: "extra_delta_transform=False"
 //   eval.init_states.{episodes,distinct,repeats} per-episode lines with an initial-state number; repeats: episodes for each
 //                                        state in one series whose episode numbers rise
@@ -153,6 +154,20 @@ void contrast_facts(const std::vector<Result>& results, FactSink& sink) {
                    {"published", "official", "released", "their checkpoint", "other checkpoint", "reference checkpoint", "upstream checkpoint"}) ||
       mentions_any(worst->text, {"own checkpoint", "our checkpoint", "my checkpoint"}))
     sink.add("eval.other_weights", true, best->line, best->text);
+  // Words in which the two lines differ, behind those that they share: "instruction natural language / bare task name".
+  const auto words_of = [](const std::string& line) {
+    std::vector<std::string> out;
+    for (std::string_view word : words(line))
+      if (word.find_first_of("0123456789") == std::string_view::npos && word.size() > 2) out.emplace_back(lower(word));
+    return out;
+  };
+  const auto ours = words_of(best->text), theirs = words_of(worst->text);
+  std::string shared, other;
+  for (const std::string& word : ours) {
+    const bool shares = std::find(theirs.begin(), theirs.end(), word) != theirs.end();
+    if (word.find("success") == std::string::npos) (shares ? shared : other) += word + " ";
+  }
+  if (!other.empty()) sink.add("eval.better_label", shared + "/ " + other, best->line, best->text);
   static const RE2 setting(R"(([A-Za-z][\w.]*\s*[=:]\s*(?:True|False|true|false|\d+(?:\.\d+)?|[a-z_]+))(?:$|[\s,;)]))");
   re2::StringPiece rest = piece(best->text);
   std::string word;

@@ -42,7 +42,7 @@ const RE2& frame_pattern() {
 /// The package of this field that a path or a text names; empty: none.
 std::string package_in(std::string_view s) {
   static const RE2 pattern(
-      R"((?i)\b(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|accelerate|peft|deepspeed|datasets|safetensors|decord|imageio|h5py|zarr|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server)(?:/|_|-|\b))");
+      R"((?i)\b(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|accelerate|peft|deepspeed|datasets|safetensors|decord|imageio|h5py|zarr|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server|aloha|act(?:-plus-plus)?/)(?:/|_|-|\b))");
   std::string name;
   return RE2::PartialMatch(piece(s), pattern, &name) ? lower(name) : std::string();
 }
@@ -61,7 +61,7 @@ bool code_of_this_field(const std::string& code) {
 std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& packages) {
   static const RE2 raise(
       R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
-  static const RE2 starts_with_name(R"(^(?:[A-Za-z_]\w*\.)*[A-Z]\w+: )");
+  static const RE2 starts_with_name(R"(^(?:\[rank\d+\]:\s+|[\w.-]+\s+\|\s+|\d{4}-\d\d-\d\dT\S+\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w+: )");
   static const RE2 function(R"(, line \d+, in (\S{1,80}))");
   static const RE2 bare(R"((?:^|[\s|\]])(AssertionError|NotImplementedError|RuntimeError|ValueError|KeyError):?\s*$)");
   std::vector<Raised> out;

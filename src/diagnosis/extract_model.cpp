@@ -6,6 +6,7 @@
 //   policy.config.{type,action_dim,state_dim,chunk_size,n_action_steps,cameras[i]}
 //   policy.normalizer.features[i]   states and actions that a processor is to normalise (mode not IDENTITY)
 //   weights.lora_prefix        what stands before "layers." (or the first numbered part) in the names of an adapter's tensors
+//   weights.names_differ       first names of two lists, of the checkpoint and of the model, that end alike and begin differently
 //   weights.module_prefix      the same for modules or tensors of the model that a text lists
 //   normalizer.keys[i]              features for which statistics are stored
 
@@ -180,6 +181,34 @@ void read_prefixes(std::string_view text, FactSink& sink) {
   });
 }
 
+/// "checkpoint keys" and "model keys" with names below: the first part of each that the other does not begin with.
+void read_key_lists(std::string_view text, FactSink& sink) {
+  static const RE2 heading(R"((?i)\b(checkpoint|state_dict|saved|file|model|expected|module)\b.{0,20}\b(?:keys|names|parameters|tensors)\b)");
+  static const RE2 name_line(R"(^\W*((?:[A-Za-z_]\w*\.){2,}[\w.]+)\W*$)");
+  std::string list, saved, wanted;
+  std::uint64_t at = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 1000) return;
+    std::string name;
+    if (RE2::FullMatch(piece(trim(line)), name_line, &name)) {
+      std::string& to = list == "model" ? wanted : saved;
+      if (!list.empty() && to.empty()) {
+        to = name;
+        at = number;
+      }
+      return;
+    }
+    if (RE2::PartialMatch(piece(line), heading, &name)) {
+      const std::string word = lower(name);
+      list = word == "model" || word == "expected" || word == "module" ? "model" : "saved";
+    }
+  });
+  if (saved.empty() || wanted.empty() || saved == wanted) return;
+  const bool one_in_other = saved.ends_with("." + wanted) || wanted.ends_with("." + saved);
+  if (one_in_other || saved.substr(saved.find_last_of('.')) == wanted.substr(wanted.find_last_of('.')))
+    sink.add("weights.names_differ", saved + " / " + wanted, at);
+}
+
 }  // namespace
 
 void extract_model(std::string_view text, std::string_view source, Facts& out) {
@@ -189,6 +218,7 @@ void extract_model(std::string_view text, std::string_view source, Facts& out) {
   if (text.find(".mean") != std::string_view::npos || text.find(".std") != std::string_view::npos || text.find(".q01") != std::string_view::npos ||
       text.find(".min") != std::string_view::npos)
     read_keys(text, sink);
+  if (text.find(" keys") != std::string_view::npos || text.find(" names") != std::string_view::npos) read_key_lists(text, sink);
   if (text.find("lora_") != std::string_view::npos || text.find("_proj") != std::string_view::npos) read_prefixes(text, sink);
   const bool config = text.find("\"input_features\"") != std::string_view::npos || text.find("\"output_features\"") != std::string_view::npos;
   const bool processor = text.find("normalizer_processor\"") != std::string_view::npos;

@@ -8,6 +8,7 @@
 namespace ff::diagnosis {
 
 void extract_dataset(std::string_view text, std::string_view source, Facts& out);
+void extract_report(std::string_view text, std::string_view source, Facts& out);
 void extract_rows(std::string_view text, std::string_view source, Facts& out);
 void extract_video(std::string_view text, std::string_view source, Facts& out);
 void extract_model(std::string_view text, std::string_view source, Facts& out);

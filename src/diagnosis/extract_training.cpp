@@ -4,8 +4,9 @@
 //   train.{records,step_first,step_last}
 //   train.loss.{first,last,min,nonfinite,nonfinite_at,explosion}   nonfinite_at: number of the first bad record, from 0
 //   train.grad.{nonfinite,zero_run,repeat_run,spike}               spike: largest over the median of the 20 before
-//   train.lr.{first,last,max,zero_records}
+//   train.lr.{first,last,max,zero_records,dead_share}   dead_share: share of the run at under a hundredth of the highest rate
 //   train.{step_falls,mem_slope,data_share,slowest_step}
+//   train.resume.step_last    last step of a log whose run was told to resume
 //   train.resume.{jump,first_third}   of the first loss after a line that says the run resumes: over the last loss before it
 //                             in the same log; divided by three (to be compared with train.loss.last of another log)
 //   train.{gap_s,gap_ratio}   longest time between two dated records, and over the median
@@ -28,6 +29,8 @@ namespace ff::diagnosis {
 namespace {
 
 re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
+
+inline constexpr std::size_t max_csv_line = 4096;
 
 struct Record {
   std::uint64_t line = 0;
@@ -71,7 +74,10 @@ void take(Record& record, std::string_view key, std::optional<double> value) {
 std::optional<double> clock_of(std::string_view line) {
   static const RE2 date(R"((\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2}):(\d{2}))");
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  if (!RE2::PartialMatch(piece(line), date, &year, &month, &day, &hour, &minute, &second)) return std::nullopt;
+  re2::StringPiece rest = piece(line);
+  bool found = false;  // behind the date of a container or of CI stands the program's own
+  while (RE2::FindAndConsume(&rest, date, &year, &month, &day, &hour, &minute, &second)) found = true;
+  if (!found) return std::nullopt;
   if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
   // Days since 1970 by the proleptic Gregorian calendar, months counted from March.
   const int y = month <= 2 ? year - 1 : year, m = month <= 2 ? month + 9 : month - 3;
@@ -119,6 +125,36 @@ std::vector<Record> records_of_state(std::string_view text) {
         if (entry.find(key) != nullptr) take(record, key, scalar(entry[key]));
       out.push_back(record);
     }
+  return out;
+}
+
+/// A CSV log: a header that names step and loss, then rows of numbers (nan and inf among them).
+std::vector<Record> records_of_csv(std::string_view text) {
+  std::vector<Record> out;
+  std::vector<std::string> columns;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > max_csv_line || out.size() >= 1'000'000 || line.find(',') == std::string_view::npos) return;
+    std::vector<std::string> cells;
+    for (std::size_t begin = 0; begin <= line.size() && cells.size() < max_columns;) {
+      const std::size_t comma = std::min(line.find(',', begin), line.size());
+      cells.emplace_back(trim(line.substr(begin, comma - begin)));
+      begin = comma + 1;
+    }
+    if (columns.empty()) {
+      bool step = false, loss = false;
+      for (const std::string& cell : cells) {
+        step = step || cell == "step" || cell == "global_step" || cell == "epoch";
+        loss = loss || cell == "loss" || cell == "train/loss" || cell == "train_loss";
+      }
+      if (step && loss) columns = cells;
+      return;
+    }
+    if (cells.size() != columns.size()) return;
+    Record record;
+    record.line = number;
+    for (std::size_t i = 0; i < cells.size(); ++i) take(record, columns[i], metric(cells[i]));
+    if (record.loss) out.push_back(record);
+  });
   return out;
 }
 
@@ -187,6 +223,25 @@ void gradient_facts(const std::vector<Record>& records, FactSink& sink) {
   sink.number("train.grad.spike", spike);
 }
 
+/// Share of the run that was trained at less than a hundredth of the highest rate.
+void dead_rate(const std::vector<Record>& records, double most, FactSink& sink) {
+  std::optional<double> begin, end;
+  std::uint64_t at = 0;
+  for (const Record& record : records) {
+    if (!record.lr || !record.step) continue;
+    if (*record.lr < 0.01 * most) {
+      if (!begin) {
+        begin = record.step;
+        at = record.line;
+      }
+    } else {
+      begin.reset();
+    }
+    end = record.step;
+  }
+  if (begin && end && *end > 0) sink.number("train.lr.dead_share", (*end - *begin) / *end, at);
+}
+
 void rate_facts(const std::vector<Record>& records, FactSink& sink) {
   std::optional<double> first, last, most;
   double zeros = 0;
@@ -215,6 +270,7 @@ void rate_facts(const std::vector<Record>& records, FactSink& sink) {
     sink.number("train.lr.last", *last);
     sink.number("train.lr.max", *most);
     sink.number("train.lr.zero_records", zeros);
+    dead_rate(records, *most, sink);
   }
   if (!shares.empty()) sink.number("train.data_share", median(shares));
   if (updates.size() >= 5) sink.number("train.slowest_step", slowest / median(updates));
@@ -273,6 +329,13 @@ void resume_facts(std::string_view text, const std::vector<Record>& records, Fac
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (at == 0 && line.size() <= 4096 && RE2::PartialMatch(piece(line), resumes)) at = number;
   });
+  static const RE2 asked(R"(--resume[= ]true|--resume\s*$|"resume":\s*true|resume_from_checkpoint)");
+  bool resumed = at != 0;
+  if (!resumed) resumed = RE2::PartialMatch(piece(text), asked);
+  std::optional<double> last_step;
+  for (const Record& record : records)
+    if (record.step) last_step = record.step;
+  if (resumed && last_step) sink.number("train.resume.step_last", *last_step);
   if (at == 0) return;
   std::optional<double> before;
   for (const Record& record : records) {
@@ -292,6 +355,7 @@ void resume_facts(std::string_view text, const std::vector<Record>& records, Fac
 void extract_training(std::string_view text, std::string_view source, Facts& out) {
   if (!mentions(text, "loss")) return;
   auto records = text.find("\"log_history\"") != std::string_view::npos ? records_of_state(text) : records_of(text);
+  if (records.empty()) records = records_of_csv(text);
   if (records.empty()) return;
   FactSink sink(source, out);
   sink.number("train.records", static_cast<double>(records.size()));

@@ -93,5 +93,41 @@ TEST(ExtractTraining, ComparesLossesAcrossAResume) {
   EXPECT_EQ(fact("{'loss': 0.4, 'learning_rate': 2e-05, 'data_time': 3.0, 'step_time': 4.0}\n", "train.data_share"), "0.75");
 }
 
+TEST(ExtractReport, ReadsAnswersOfASession) {
+  EXPECT_EQ(fact(">>> df[\"index\"].is_unique\nFalse\n", "dataset.rows.index_unique"), "no");
+  EXPECT_EQ(fact(">>> np.isnan(a).sum(axis=0)\narray([0, 0, 41])\n", "report.nonfinite_data"), "41");
+  EXPECT_EQ(fact(">>> np.isnan(a).sum(axis=0)\narray([0, 0, 0])\n", "report.nonfinite_data"), "(none)");
+  EXPECT_EQ(fact(">>> {k: int(torch.isnan(v).sum()) for k, v in sd.items()}\n{'a.weight': 7}\n", "report.nonfinite_weights"), "7");
+  EXPECT_EQ(fact(">>> df[\"frame_index\"].tolist()\n[0, 2, 1, 3]\n", "dataset.rows.frame_descents"), "1");
+  EXPECT_EQ(fact("$ jq '.total_episodes,.total_frames' info.json\n50\n900\n", "dataset.info.total_frames"), "900");
+}
+
+TEST(ExtractReport, ComparesWhatStandsSideBySide) {
+  EXPECT_EQ(fact("ep 1: length in meta 402, rows 397\n", "report.counts_differ"), "frames");
+  EXPECT_EQ(fact("ep 1: length in meta 402, rows 402\n", "report.counts_differ"), "(none)");
+  EXPECT_EQ(fact("dataset R 140 G 120 B 80\nlive R 82 G 119 B 141\n", "report.channels_exchanged"), "yes");
+  EXPECT_EQ(fact("dataset R 140 G 120 B 80\nlive R 138 G 119 B 82\n", "report.channels_exchanged"), "(none)");
+  EXPECT_EQ(fact("commanded dx 0.02 observed dx -0.02\n", "report.sign_flips"), "1");
+  EXPECT_EQ(fact("gripper 0.04, command 0.96\ngripper 0.97, command 0.03\n", "report.gripper_complement"), "2");
+  EXPECT_EQ(fact("predicted action: [0.1 0.4]\ndataset action: [8.0 -40.0]\n", "report.action_ratio"), "100");
+  EXPECT_EQ(fact("batch wait 300 ms\nforward 60 ms\nbackward 40 ms\n", "report.load_share"), "0.75");
+  EXPECT_EQ(fact("loop dt: mean 100 ms\n", "rate.loop_high"), "11");
+}
+
+TEST(ExtractEvaluation, NamesTheWordsOfTheBetterLine) {
+  EXPECT_EQ(fact("instruction sentence success 0/40\ninstruction task name success 30/40\n", "eval.better_label"), "instruction / task name ");
+}
+
+TEST(ExtractReport, ReadsLearningCurves) {
+  EXPECT_EQ(fact("checkpoint 1000 success 1/10\ncheckpoint 2000 success 3/10\ncheckpoint 3000 success 5/10\n", "eval.rises_with_steps"), "yes");
+  EXPECT_EQ(fact("checkpoint 1000 success 5/10\ncheckpoint 2000 success 3/10\ncheckpoint 3000 success 5/10\n", "eval.rises_with_steps"), "(none)");
+  EXPECT_EQ(fact("replay of dataset actions: success 10/10\n", "eval.replay_succeeds"), "yes");
+}
+
+TEST(ExtractTraining, ReadsCsvAndDeadSchedules) {
+  EXPECT_EQ(fact("step,loss,lr\n100,0.5,1e-4\n200,nan,1e-4\n", "train.loss.nonfinite"), "1");
+  EXPECT_EQ(fact("step:1K loss:0.2 lr:1e-4\nstep:5K loss:0.1 lr:1e-8\nstep:10K loss:0.1 lr:1e-8\n", "train.lr.dead_share"), "0.5");
+}
+
 }  // namespace
 }  // namespace ff::diagnosis

@@ -1,0 +1,2 @@
+single_task_gripper_loc_bounds=0
+gripper_loc_bounds_file=tasks/18_peract_tasks_location_bounds.json
