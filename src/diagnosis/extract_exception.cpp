@@ -58,6 +58,14 @@ bool code_of_this_field(const std::string& code) {
   return RE2::PartialMatch(piece(code), pattern);
 }
 
+/// Cheap and true of every line on which the pattern of exceptions can match.
+bool names_exception(std::string_view line) {
+  constexpr std::array<std::string_view, 11> parts = {"Error",   "Exception", "Mismatch", "NotFound", "NotConnected", "Timeout",
+                                                      "Failure", "Refused",   "Closed",   "Invalid",  "Missing"};
+  return line.find(':') != std::string_view::npos &&
+         std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return line.find(part) != std::string_view::npos; });
+}
+
 std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& packages) {
   static const RE2 raise(
       R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
@@ -94,7 +102,7 @@ std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& pack
       place.clear();
       return;
     }
-    if (RE2::PartialMatch(piece(line), raise, &type, &message)) {
+    if (names_exception(line) && RE2::PartialMatch(piece(line), raise, &type, &message)) {
       const bool framed = last_frame != 0 && number - last_frame <= reach_of_frame;
       open = false;
       if (!framed && !RE2::PartialMatch(piece(line), starts_with_name)) return;

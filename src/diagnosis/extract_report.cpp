@@ -32,6 +32,7 @@ namespace {
 re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
 
 constexpr std::size_t max_line = 4096;
+constexpr std::size_t max_report = 1u << 20;
 
 void counts(std::string_view text, FactSink& sink) {
   static const RE2 length_rows(
@@ -308,6 +309,7 @@ void answers(std::string_view text, FactSink& sink) {
 }  // namespace
 
 void extract_report(std::string_view text, std::string_view source, Facts& out) {
+  if (text.size() > max_report) return;  // a log of a run, no report
   FactSink sink(source, out);
   if (text.find(">>>") != std::string_view::npos || text.find("$ ") != std::string_view::npos || text.find("In [") != std::string_view::npos)
     answers(text, sink);
