@@ -71,10 +71,25 @@ bool is_usual_program(std::string_view command) {
   return false;
 }
 
+/// "C:\\dir> command" or "PS C:\\dir> command": the command.
+std::optional<std::string_view> after_windows_prompt(std::string_view s) {
+  if (s.starts_with("PS ")) s.remove_prefix(3);
+  if (s.size() < 5 || std::isalpha(static_cast<unsigned char>(s[0])) == 0 || s[1] != ':' || s[2] != '\\') return std::nullopt;
+  const auto end = s.find('>');
+  if (end == std::string_view::npos || end > longest_prompt) return std::nullopt;
+  const std::string_view command = trim(s.substr(end + 1));
+  if (command.empty() || std::isalpha(static_cast<unsigned char>(command[0])) == 0) return std::nullopt;
+  return command;
+}
+
 std::optional<Prompt> parse_prompt(std::string_view line) {
   Prompt prompt;
   std::string_view s = line;
   skip_environment_name(s);
+  if (const auto command = after_windows_prompt(s)) {
+    prompt.command = *command;
+    return prompt;
+  }
   if (const auto sign = take_sign(s)) {
     prompt.command = trim(s);
     prompt.bare_hash = *sign == '#';

@@ -23,6 +23,15 @@ TEST(Transcript, KnowsTheUsualPrompts) {
     EXPECT_TRUE(is_transcript(line)) << line;
 }
 
+TEST(Transcript, KnowsThePromptsOfWindows) {
+  for (const char* text : {"C:\\sd> where amdhip64_7.dll\n1\n", "PS D:\\a b>where amdhip64_7.dll\n1\n", "(venv) C:\\sd>where amdhip64_7.dll\n1\n"}) {
+    const auto pieces = split_transcript(text);
+    ASSERT_EQ(pieces.size(), 1u) << text;
+    EXPECT_EQ(pieces[0].command, "where amdhip64_7.dll") << text;
+  }
+  EXPECT_FALSE(is_transcript("C:\\Windows\\System32\\amdhip64_7.dll\nC:\\x > 5\n"));
+}
+
 TEST(Transcript, TakesNothingElseForAPrompt) {
   for (const char* line :
        {"# a comment in a script", "#include <hip/hip_runtime.h>", "$ 5.00", "price $ 5", "user@host.example", "mail: user@host: $5 off",
