@@ -46,6 +46,23 @@ CheckResult driver_answers(const CheckContext& context) {
                                                : fmt::format("the driver did not answer for {} ({}): its state is unknown", subject, what),
                   std::move(because));
   }
+  for (const Gpu& gpu : m.gpus) {
+    const auto config = device_file(context, gpu, "config");
+    // A device that left the bus answers every read with ones (PCI Express Base Specification: Unsupported Request).
+    if (config && config->content.size() >= 64 && config->content.find_first_not_of('\xff') == std::string_view::npos)
+      findings.fail("hardware.fell-off-bus", fmt::format("{} is no longer on the bus: its PCI configuration reads as ones only", name_of(gpu)),
+                    {{config->path, 0, "0xff in every byte"}});
+  }
+  std::vector<Evidence> dumps;
+  for (const auto& name : context.capture.list("/sys/class/devcoredump"))
+    if (name.starts_with("devcd")) dumps.push_back({"/sys/class/devcoredump/" + name, 0, "device core dump"});
+  if (!dumps.empty()) {
+    findings.measured("dumps", dumps.size());
+    findings.warn(
+        "kernel-fault.hang",
+        fmt::format("the driver keeps {} of a job that hung or faulted within the last minutes", count_of(dumps.size(), "device core dump")),
+        std::move(dumps), {"sudo cp /sys/class/devcoredump/devcd*/data gpu-core   (the kernel deletes it after five minutes)"});
+  }
   bool asked = !m.gpus.empty() && context.capture.kind() != "loose";
   for (const std::string_view name : {"rocminfo", "rocm-smi-json", "amd-smi-list-json", "amd-smi-static-json", "amd-smi-metric-json"}) {
     const auto* command = context.capture.command(name);

@@ -81,8 +81,10 @@ std::span<const Check> checks() {
             .question = "Does the driver answer when it is asked?",
             .how =
                 "Looks for reads of the driver's files, openings of its nodes and calls of rocminfo, rocm-smi and amd-smi that did not come back in "
-                "their time. Fails when one did not; warns when rocminfo ends with an error.",
-            .causes = {"driver.not-answering", "driver.user-kernel-mismatch"},
+                "their time. Fails when one did not, or when a GPU's PCI configuration reads as ones only; warns when rocminfo ends with an error "
+                "and when "
+                "the driver keeps a device core dump.",
+            .causes = {"driver.not-answering", "hardware.fell-off-bus", "driver.user-kernel-mismatch", "kernel-fault.hang"},
             .needs = {"device.driver-loaded"},
             .run = driver_answers},
       Check{.id = "device.pcie-atomics",
@@ -240,15 +242,17 @@ std::span<const Check> checks() {
             .causes = {"driver.firmware-fault", "version.known-bug", "driver.kernel-too-old"},
             .needs = {"device.gpu-on-bus"},
             .run = known_bad},
-      Check{.id = "device.kernel-log-clean",
-            .rung = Rung::device,
-            .question = "Is the kernel log free of faults of the GPU?",
-            .how = "Judges this boot's kernel log as `firstfault explain` does. Fails on likely or confirmed faults of the hardware and on resets "
-                   "and firmware faults; warns about faults of single programs and about "
-                   "what is only possible. What is known to be harmless is left out.",
-            .causes = {},
-            .needs = {"device.driver-initialised"},
-            .run = kernel_log_clean},
+      Check{
+          .id = "device.kernel-log-clean",
+          .rung = Rung::device,
+          .question = "Is the kernel log free of faults of the GPU?",
+          .how =
+              "Judges this boot's kernel log as `firstfault explain` does. Fails on likely or confirmed faults of the hardware and of its firmware "
+              "and on resets that failed; warns about faults of single programs, resets without a reason, faults of the hardware in the boot before, "
+              "and what is only possible. What is known to be harmless is left out.",
+          .causes = {},
+          .needs = {"device.driver-initialised"},
+          .run = kernel_log_clean},
       Check{.id = "device.ras-counters",
             .rung = Rung::device,
             .question = "Did the hardware count memory errors?",

@@ -1,6 +1,7 @@
 // What is already known to be broken: faults in this boot's kernel log, and combinations with a known bug.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -106,26 +107,60 @@ Match matches(const CheckContext& context, const Gpu& gpu, const Value& when, st
 
 }  // namespace
 
-CheckResult kernel_log_clean(const CheckContext& context) {
-  const auto& [name, text] = log_text(context);
-  if (trim(text).empty()) return not_captured("kernel log of this boot (reading it may need root: kernel.dmesg_restrict)");
+namespace {
+
+/// What explain says of one kernel log. `mildest`: what happened in an earlier boot is a warning at most.
+Result<void> judge_log(const CheckContext& context, const std::string& name, const std::string& text, std::string_view boot, bool mildest,
+                       Findings& findings) {
   const auto explanation = diagnosis::explain_texts({{name, text}}, context.knowledge);
-  if (!explanation) return CheckResult::error(explanation.error());
-  Findings findings;
+  if (!explanation) return std::unexpected(explanation.error());
+  bool said_anything = false;
   for (const auto& d : explanation->judgement.diagnoses) {
     if (d.benign || !d.consequence_of.empty()) continue;
+    const bool fault = is_device_fault(d) && d.confidence != "possible";
+    if (mildest && !fault) continue;
     std::vector<Evidence> because;
     for (const auto& support : d.evidence_for) {
       if (because.size() == max_shown) break;
       if (support.source == name) because.push_back({support.source, support.line, support.text});
     }
     if (because.empty()) continue;
-    findings.measured("diagnoses", Value::object({{"cause", d.cause}, {"confidence", d.confidence}, {"score", d.score}}));
-    const auto said = fmt::format("The kernel log of this boot shows: {} ({})", d.title, d.confidence);
-    if (is_device_fault(d) && d.confidence != "possible")
+    said_anything = true;
+    findings.measured("diagnoses", Value::object({{"cause", d.cause}, {"confidence", d.confidence}, {"score", d.score}, {"boot", boot}}));
+    const auto said = fmt::format("The kernel log of {} shows: {} ({})", boot, d.title, d.confidence);
+    if (fault && !mildest)
       findings.fail(d.cause, said, std::move(because));
     else
       findings.warn(d.cause, said, std::move(because));
+  }
+  if (said_anything) return {};
+  std::vector<Evidence> resets;
+  std::uint64_t number = 0;
+  for (const std::string_view line : lines(text)) {
+    ++number;
+    if (contains(line, "GPU reset begin")) resets.push_back({name, number, std::string(line.substr(0, 300))});
+  }
+  if (resets.empty()) return {};
+  const auto count = resets.size();
+  if (resets.size() > max_shown) resets.resize(max_shown);
+  findings.warn("kernel-fault.hang",
+                fmt::format("The kernel log of {} shows {} and no reason for {}", boot, count_of(count, "GPU reset"), count == 1 ? "it" : "them"),
+                std::move(resets));
+  return {};
+}
+
+}  // namespace
+
+CheckResult kernel_log_clean(const CheckContext& context) {
+  const auto& [name, text] = log_text(context);
+  if (trim(text).empty()) return not_captured("kernel log of this boot (reading it may need root: kernel.dmesg_restrict)");
+  Findings findings;
+  if (const auto judged = judge_log(context, name, text, "this boot", false, findings); !judged) return CheckResult::error(judged.error());
+  constexpr std::string_view previous = "journalctl-k-previous";
+  if (const auto* before = context.capture.command(previous); before != nullptr && !trim(before->out).empty()) {
+    const std::string end = before->out.substr(before->out.size() - std::min<std::size_t>(before->out.size(), max_log_bytes));
+    if (const auto judged = judge_log(context, fmt::format("cmd/{}/stdout", previous), end, "the boot before", true, findings); !judged)
+      return CheckResult::error(judged.error());
   }
   findings.set("lines", lines(text).size());
   if (findings.clean()) findings.good();

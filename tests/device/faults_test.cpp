@@ -53,12 +53,46 @@ TEST(KernelLogClean, WarnsAboutAProgramsOwnFault) {
   EXPECT_TRUE(result.causes.front().starts_with("kernel-fault.")) << result.causes.front();
 }
 
-TEST(KernelLogClean, LeavesThePreviousBootOut) {
+TEST(KernelLogClean, WarnsAboutAFaultOfTheHardwareInTheBootBefore) {
   auto s = desktop();
   dmesg(s, quiet);
   dmesg(s, "2026-11-29T10:00:00+00:00 host kernel: amdgpu 0000:03:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!\n",
         "journalctl-k-previous");
+  const auto result = s.ask("device.kernel-log-clean");
+  EXPECT_EQ(result.status, Status::warn) << result.summary;
+  EXPECT_NE(result.summary.find("the boot before"), std::string::npos) << result.summary;
+  ASSERT_FALSE(result.causes.empty());
+  EXPECT_TRUE(result.causes.front().starts_with("hardware.")) << result.causes.front();
+}
+
+TEST(KernelLogClean, LeavesAProgramsFaultInTheBootBeforeOut) {
+  auto s = desktop();
+  dmesg(s, quiet);
+  dmesg(s, "2026-11-29T10:00:00+00:00 host kernel: amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32779)\n",
+        "journalctl-k-previous");
   EXPECT_EQ(s.ask("device.kernel-log-clean").status, Status::pass);
+}
+
+TEST(KernelLogClean, WarnsAboutResetsWithoutAReason) {
+  auto s = desktop();
+  dmesg(s, std::string(quiet) +
+               "[  813.000] amdgpu 0000:03:00.0: amdgpu: GPU reset begin!\n[  814.000] amdgpu 0000:03:00.0: amdgpu: GPU reset(1) succeeded!\n");
+  const auto result = s.ask("device.kernel-log-clean");
+  EXPECT_EQ(result.status, Status::warn) << result.summary;
+}
+
+TEST(DriverAnswers, SeesADeviceThatLeftTheBusAndADumpThatWaits) {
+  auto gone = desktop();
+  gone.capture.add_file("/sys/bus/pci/devices/0000:03:00.0/config", std::string(256, '\xff'));
+  const auto fell = gone.ask("device.driver-answers");
+  EXPECT_EQ(fell.status, Status::fail) << fell.summary;
+  EXPECT_EQ(fell.causes.front(), "hardware.fell-off-bus");
+  auto dump = desktop();
+  dump.capture.add_file("/sys/class/devcoredump/devcd1/data", "x");
+  const auto kept = dump.ask("device.driver-answers");
+  EXPECT_EQ(kept.status, Status::warn) << kept.summary;
+  EXPECT_EQ(kept.causes.front(), "kernel-fault.hang");
+  EXPECT_NE(kept.summary.find("1 device core dump"), std::string::npos) << kept.summary;
 }
 
 Subject strix_halo() {
