@@ -58,10 +58,9 @@ CheckResult driver_answers(const CheckContext& context) {
     if (name.starts_with("devcd")) dumps.push_back({"/sys/class/devcoredump/" + name, 0, "device core dump"});
   if (!dumps.empty()) {
     findings.measured("dumps", dumps.size());
-    findings.warn(
-        "kernel-fault.hang",
-        fmt::format("the driver keeps {} of a job that hung or faulted within the last minutes", count_of(dumps.size(), "device core dump")),
-        std::move(dumps), {"sudo cp /sys/class/devcoredump/devcd*/data gpu-core   (the kernel deletes it after five minutes)"});
+    const std::string count = count_of(dumps.size(), "device core dump");
+    findings.warn("kernel-fault.hang", fmt::format("the driver keeps {} of a job that hung or faulted within the last minutes", count),
+                  std::move(dumps), {"sudo cp /sys/class/devcoredump/devcd*/data gpu-core   (the kernel deletes it after five minutes)"});
   }
   bool asked = !m.gpus.empty() && context.capture.kind() != "loose";
   for (const std::string_view name : {"rocminfo", "rocm-smi-json", "amd-smi-list-json", "amd-smi-static-json", "amd-smi-metric-json"}) {
