@@ -82,6 +82,6 @@ file(GLOB end_to_end_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/end_t
 foreach(source ${end_to_end_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REPLACE "test_" "" name ${name})
-  add_test(NAME end_to_end.${name} COMMAND ${FIRSTFAULT_SYSTEM_PYTHON} -B -m unittest -q ${source} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/end_to_end)
+  add_test(NAME end_to_end.${name} COMMAND ${FIRSTFAULT_SYSTEM_PYTHON} -B -m unittest -v ${source} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/end_to_end)
   set_tests_properties(end_to_end.${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "FIRSTFAULT=$<TARGET_FILE:firstfault>;PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/end_to_end")
 endforeach()

@@ -18,6 +18,8 @@ for script in bench/*.py; do
   elif [ "$(basename "$script")" = snapshot.py ]; then
     # Compares with torch.utils.collect_env, so it needs an interpreter that has torch.
     if [ -n "${FIRSTFAULT_TORCH_PYTHON:-}" ]; then python3 "$script" --firstfault build/bench/firstfault --python "$FIRSTFAULT_TORCH_PYTHON"; else echo "set FIRSTFAULT_TORCH_PYTHON to a Python with torch"; fi
+  elif [ "$(basename "$script")" = code_tree.py ]; then
+    if [ -n "${FIRSTFAULT_TREES:-}" ]; then python3 "$script" build/bench/firstfault $FIRSTFAULT_TREES; else echo "set FIRSTFAULT_TREES to a virtual environment or ROCm's libraries"; fi
   else
     python3 "$script" build/bench/firstfault
   fi

@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=build/long-venv
 [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
-"$venv/bin/python" -m pip install -q safetensors numpy jsonschema
+"$venv/bin/python" -m pip install -q safetensors numpy jsonschema py-spy
+venv_python="$PWD/$venv/bin/python"
 
 echo "== model check against the reference safetensors library"
 (cd tests/end_to_end && FIRSTFAULT=../../build/dev/firstfault "../../$venv/bin/python" -B -m unittest -q test_model.py)
@@ -87,6 +88,29 @@ END
 else
   echo "no Python 3.12 or newer: the tests with LeRobot 0.6 were not run" >&2
 fi
+
+echo "== real ROCm libraries and wheels against LLVM's tools, field by field"
+rocm_libraries="$lerobot_work/rocm-libraries"
+bash tools/rocm_libraries.sh "$rocm_libraries" "$venv_python"
+/usr/bin/python3 tests/long/code_llvm.py build/dev/firstfault "$rocm_libraries"/lib* "$rocm_libraries"/wheels/*.whl
+
+echo "== every bundle format, every target of clang, and those of Triton's compiler"
+triton=()
+if command -v python3.11 >/dev/null; then
+  [ -x "$lerobot_work/triton/bin/python" ] || { python3.11 -m venv "$lerobot_work/triton" && "$lerobot_work/triton/bin/python" -m pip install -q triton==3.9.0; }
+  triton=(--triton "$lerobot_work/triton/bin/python")
+fi
+/usr/bin/python3 tests/long/code_formats.py build/dev/firstfault "${triton[@]}"
+
+echo "== seeded hangs, with py-spy and gloo"
+torch_arguments=(--torch /usr/bin/python3)
+for version in 0.3.3 0.4.4; do
+  [ -x "$lerobot_work/lerobot-$version/bin/python" ] && torch_arguments+=(--torch "$lerobot_work/lerobot-$version/bin/python") && break
+done
+PATH="$PWD/build/long-venv/bin:$PATH" /usr/bin/python3 tests/long/hang_seeded.py build/dev/firstfault "${torch_arguments[@]}"
+
+echo "== jobs of a real Slurm"
+/usr/bin/python3 tests/long/hang_slurm.py build/dev/firstfault
 
 echo "== real HIP and hipRTC without a GPU"
 bash tools/hip_chroot.sh build/dev/firstfault "${FIRSTFAULT_CHROOT:-/var/tmp/firstfault-hip-chroot}"

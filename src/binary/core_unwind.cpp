@@ -5,6 +5,7 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -13,6 +14,7 @@
 #include "base/text.h"
 #include "binary/core.h"
 #include "binary/frames.h"
+#include "elf/elf.h"
 
 namespace ff::binary {
 namespace {
@@ -57,6 +59,79 @@ std::string memory_at(Elf* core, std::uint64_t address, std::size_t size) {
     return rest ? std::string(rest->view().substr(0, size)) : std::string();
   }
   return {};
+}
+
+/// The registers of a thread, in the order of struct user_regs_struct; empty when the core does not hold them.
+std::vector<std::uint64_t> registers_of(Elf* core, int thread) {
+  constexpr std::uint32_t status_note = 1;
+  constexpr std::uint64_t status_size = 336, thread_at = 32, registers_at = 112, registers = 27;
+  std::size_t size = 0;
+  const char* raw = elf_rawfile(core, &size);
+  const auto file = raw != nullptr ? elf::File::parse({raw, size}) : fail("no file");
+  std::vector<std::uint64_t> out;
+  if (!file) return out;
+  for (const auto& note : file->notes()) {
+    const elf::Bytes content(note.content);
+    if (note.owner != "CORE" || note.type != status_note || content.size() < status_size || content.number<std::int32_t>(thread_at) != thread)
+      continue;
+    for (std::uint64_t i = 0; i < registers; ++i) out.push_back(*content.number<std::uint64_t>(registers_at + i * 8));
+    return out;
+  }
+  return out;
+}
+
+/// A thread as it was before the call that led nowhere: what elfutils asks while it unwinds.
+struct BeforeCall {
+  Elf* core = nullptr;
+  int thread = 0;
+  std::vector<std::uint64_t> registers;  ///< by DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8 … r15 rip
+};
+
+/// A call to an address without code (a null function pointer): no unwind data is there, and elfutils' guess by the frame pointer loses
+/// the caller. The return address is on top of the stack, so the caller's registers are known all the same.
+Value frames_of_caller(const std::string& program, Elf* core, int thread, const Dwfl_Callbacks& callbacks) {
+  BeforeCall state{.core = core, .thread = thread, .registers = {}};
+  const auto all = registers_of(core, thread);
+  if (all.empty()) return {};
+  constexpr std::array<std::size_t, 16> order{10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
+  for (const auto index : order) state.registers.push_back(all[index]);
+  constexpr std::size_t stack = 7;
+  const auto back = elf::Bytes(memory_at(core, state.registers[stack], 8)).number<std::uint64_t>(0);
+  if (!back) return {};
+  state.registers[stack] += 8;
+  state.registers.push_back(*back);
+  Collector collector;
+  collector.dwfl = dwfl_begin(&callbacks);
+  static const Dwfl_Thread_Callbacks thread_callbacks = {
+      .next_thread =
+          [](Dwfl*, void* context, void** thread_context) {
+            if (*thread_context != nullptr) return pid_t{0};
+            *thread_context = context;
+            return static_cast<pid_t>(static_cast<BeforeCall*>(context)->thread);
+          },
+      .get_thread = nullptr,
+      .memory_read =
+          [](Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* context) {
+            const auto value = elf::Bytes(memory_at(static_cast<BeforeCall*>(context)->core, address, 8)).number<std::uint64_t>(0);
+            if (value) *word = *value;
+            return value.has_value();
+          },
+      .set_initial_registers =
+          [](Dwfl_Thread* of, void* context) {
+            const auto& registers = static_cast<BeforeCall*>(context)->registers;
+            const std::vector<Dwarf_Word> words(registers.begin(), registers.end());
+            dwfl_thread_state_register_pc(of, words.back());
+            return dwfl_thread_state_registers(of, 0, static_cast<unsigned>(words.size()), words.data());
+          },
+      .detach = nullptr,
+      .thread_detach = nullptr};
+  Value frames;
+  if (collector.dwfl != nullptr && dwfl_core_file_report(collector.dwfl, core, program.empty() ? nullptr : program.c_str()) >= 0 &&
+      dwfl_report_end(collector.dwfl, nullptr, nullptr) == 0 && dwfl_attach_state(collector.dwfl, core, thread, &thread_callbacks, &state)) {
+    (void)dwfl_getthreads(collector.dwfl, &on_thread, &collector);
+    if (!collector.threads.items().empty()) frames = collector.threads.items().front()["frames"];
+  }
+  return frames;
 }
 
 /// What assert() and glibc's own checks said: libc's variable __abort_msg points to {u32 size, text}.
@@ -105,7 +180,23 @@ Value unwind(const std::string& path, const std::string& program) {
     return Value::object({{"problem", std::string("elfutils: ") + (why != nullptr ? why : "unknown error")}});
   }
   (void)dwfl_getthreads(collector.dwfl, &on_thread, &collector);
-  out.set("threads", collector.threads);
+  Value threads = Value::list();
+  for (const auto& thread : collector.threads.items()) {
+    const auto& frames = thread["frames"].items();
+    const auto address = frames.empty() ? 0 : static_cast<Dwarf_Addr>(frames.front()["address"].as_int());
+    Value row = thread;
+    if (!frames.empty() && frames.front()["address"].kind() == Value::Kind::integer && dwfl_addrmodule(collector.dwfl, address) == nullptr) {
+      const Value before = frames_of_caller(program, core, static_cast<int>(thread["id"].as_int()), callbacks);
+      if (!before.items().empty()) {
+        Value whole = Value::list();
+        whole.push(frames.front());
+        for (const auto& frame : before.items()) whole.push(frame);
+        row.set("frames", std::move(whole));
+      }
+    }
+    threads.push(std::move(row));
+  }
+  out.set("threads", std::move(threads));
   out.set("abort_message", abort_message(collector.dwfl, core));
   return out;
 }

@@ -22,6 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t executable = 4;  // SHF_EXECINSTR
 constexpr std::uint64_t descriptor_properties = 56, wave32_bit = 1U << 10;
+/// Code object version 2: STT_AMDGPU_HSA_KERNEL, and where its header (amd_kernel_code_t) says where the code begins.
+constexpr int version_2_kernel = 10;
+constexpr std::uint64_t version_2_entry = 16;
 
 /// "libLLVM-19.so.1" and "libLLVM.so.19.1" are 19; nothing for other names.
 std::optional<int> llvm_version(std::string_view name) {
@@ -191,7 +194,7 @@ std::vector<DeviceFunction> device_functions(const elf::File& file) {
   for (const auto& symbol : symbols) {
     if (symbol.section == 0 || symbol.section >= file.sections().size() || symbol.name.empty()) continue;
     // Assembled kernels (Tensile) may leave the type out; labels inside a function are local.
-    const bool function = symbol.type() == 2 || (symbol.type() == 0 && wave32.contains(symbol.name));
+    const bool function = symbol.type() == 2 || symbol.type() == version_2_kernel || (symbol.type() == 0 && wave32.contains(symbol.name));
     if (function && (file.sections()[symbol.section].flags & executable) != 0) code.push_back(&symbol);
   }
   std::ranges::sort(code, [](const elf::Symbol* a, const elf::Symbol* b) {
@@ -212,8 +215,16 @@ std::vector<DeviceFunction> device_functions(const elf::File& file) {
           break;
         }
     }
-    const auto bytes = content->sub(offset, size);
+    auto bytes = content->sub(offset, size);
     if (!bytes || bytes->empty()) continue;
+    if (code[i]->type() == version_2_kernel) {
+      // What stands before the code says where it begins.
+      const auto begin = bytes->number<std::uint64_t>(version_2_entry);
+      const auto rest = begin ? bytes->from(*begin) : std::nullopt;
+      if (!rest || rest->empty()) continue;
+      out.push_back({std::string(code[i]->name), code[i]->value + *begin, rest->size(), rest->view(), false});
+      continue;
+    }
     const auto known = wave32.find(code[i]->name);
     out.push_back({std::string(code[i]->name), code[i]->value, size, bytes->view(), known != wave32.end() ? known->second : any_wave32});
   }

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t thread_limit = 4096;
+constexpr long epoll_pwait2 = 441;
 
 /// Empty, with errno set, where the file refuses. Not a stream: procfs may open a file and refuse its first byte (EPERM),
 /// and libstdc++'s buffer iterators then throw.
@@ -67,7 +68,7 @@ Sample sample_of(const std::string& directory) {
 bool takes_descriptor(long call) {
   return call == SYS_read || call == SYS_write || call == SYS_readv || call == SYS_writev || call == SYS_ioctl || call == SYS_recvfrom ||
          call == SYS_recvmsg || call == SYS_sendto || call == SYS_sendmsg || call == SYS_accept || call == SYS_accept4 || call == SYS_connect ||
-         call == SYS_fsync || call == SYS_epoll_wait || call == SYS_epoll_pwait;
+         call == SYS_fsync || call == SYS_epoll_wait || call == SYS_epoll_pwait || call == epoll_pwait2;
 }
 
 void add_unreadable(HangView& view, const char* what, int error) {
@@ -90,13 +91,14 @@ HangThread look_at_thread(const std::string& process, const std::string& id, Han
   const auto fields = words(call);
   if (fields.size() > 1 && fields[0] != "running") {
     thread.system_call = to_integer<long>(fields[0]).value_or(-1);
-    thread.first_argument = to_integer<std::uint64_t>(fields[1], 16).value_or(0);
+    for (std::size_t i = 0; i < thread.arguments.size() && i + 1 < fields.size(); ++i)
+      thread.arguments[i] = to_integer<std::uint64_t>(fields[i + 1], 16).value_or(0);
     if (fields.size() == 9) {
       thread.stack = to_integer<std::uint64_t>(fields[7], 16).value_or(0);
       thread.instruction = to_integer<std::uint64_t>(fields[8], 16).value_or(0);
     }
     if (takes_descriptor(thread.system_call)) {
-      thread.descriptor = static_cast<int>(thread.first_argument);
+      thread.descriptor = static_cast<int>(thread.arguments[0]);
       std::error_code error;
       thread.descriptor_target = fs::read_symlink(fmt::format("{}/fd/{}", process, thread.descriptor), error).string();
     }
@@ -147,61 +149,94 @@ std::vector<std::string> parse_kernel_stack(std::string_view text) {
   return out;
 }
 
-Result<HangView> look_at(const HangRequest& request) {
-  const std::string process = fmt::format("/proc/{}", request.pid);
+namespace {
+
+/// A look that has begun: what the second look is compared with.
+struct Look {
+  HangRequest request;
+  std::string process;
+  HangView view;
+  std::map<int, Sample> before;
+  std::chrono::steady_clock::time_point started;
+  double seconds = 1;
+  bool uses_gpu = false;
+};
+
+std::vector<std::string> thread_ids(const std::string& process) {
+  std::vector<std::string> out;
   std::error_code error;
-  if (request.pid <= 0 || !fs::is_directory(process, error)) {
+  for (const auto& entry : fs::directory_iterator(process + "/task", error))
+    if (out.size() < thread_limit) out.push_back(entry.path().filename().string());
+  std::ranges::sort(out, {}, [](const std::string& id) { return to_integer<int>(id).value_or(0); });
+  return out;
+}
+
+Result<Look> begin(const HangRequest& request) {
+  Look look{.request = request, .process = fmt::format("/proc/{}", request.pid), .view = {}, .before = {}, .started = {}};
+  std::error_code error;
+  if (request.pid <= 0 || !fs::is_directory(look.process, error)) {
     Error absent{"no such process", std::to_string(request.pid), "ps -ef lists processes", 2};
     return std::unexpected(std::move(absent));
   }
-  HangView view;
+  HangView& view = look.view;
   view.pid = request.pid;
   struct stat status{};
-  if (::stat(process.c_str(), &status) == 0) view.owner = static_cast<int>(status.st_uid);
+  if (::stat(look.process.c_str(), &status) == 0) view.owner = static_cast<int>(status.st_uid);
   // Not cmdline: reading it takes the address space's lock, which a process stuck in a page fault may hold for ever.
-  view.program = std::string(trim(read(process + "/comm")));
-  const double ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
-  view.started_seconds = static_cast<double>(sample(read(process + "/stat")).start_ticks) / ticks_per_second;
-  for (const auto& entry : fs::directory_iterator(process + "/fd", error)) {
+  view.program = std::string(trim(read(look.process + "/comm")));
+  view.started_seconds = static_cast<double>(sample(read(look.process + "/stat")).start_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  for (const auto& entry : fs::directory_iterator(look.process + "/fd", error)) {
     std::error_code ignored;
     const std::string target = fs::read_symlink(entry.path(), ignored).string();
     view.holds_kfd = view.holds_kfd || target == "/dev/kfd";
     view.holds_render_node = view.holds_render_node || target.starts_with("/dev/dri/");
   }
   if (error) add_unreadable(view, "fd", error.value());
-  const bool uses_gpu = view.holds_kfd || view.holds_render_node;
+  look.uses_gpu = view.holds_kfd || view.holds_render_node;
   constexpr double gpu_seconds = 3;
-  const double seconds = request.seconds > 0 ? request.seconds : uses_gpu ? gpu_seconds : 1;
-  std::map<int, Sample> before;
-  const auto ids = [&] {
-    std::vector<std::string> out;
-    for (const auto& entry : fs::directory_iterator(process + "/task", error))
-      if (out.size() < thread_limit) out.push_back(entry.path().filename().string());
-    std::ranges::sort(out, {}, [](const std::string& id) { return to_integer<int>(id).value_or(0); });
-    return out;
-  };
-  const auto first_look = std::chrono::steady_clock::now();
-  for (const auto& id : ids()) before[to_integer<int>(id).value_or(0)] = sample_of(process + "/task/" + id);
-  if (uses_gpu) sample_gpus(view, request.root);
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds / 2));
-  if (uses_gpu) sample_gpus(view, request.root);
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds / 2));
-  for (const auto& id : ids()) {
-    const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - first_look).count();
-    HangThread thread = look_at_thread(process, id, view);
-    const Sample now = sample_of(process + "/task/" + id);
+  look.seconds = request.seconds > 0 ? request.seconds : look.uses_gpu ? gpu_seconds : 1;
+  look.started = std::chrono::steady_clock::now();
+  for (const auto& id : thread_ids(look.process)) look.before[to_integer<int>(id).value_or(0)] = sample_of(look.process + "/task/" + id);
+  if (look.uses_gpu) sample_gpus(view, request.root);
+  return look;
+}
+
+void compare_threads(Look& look) {
+  const double ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  for (const auto& id : thread_ids(look.process)) {
+    const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - look.started).count();
+    HangThread thread = look_at_thread(look.process, id, look.view);
+    const Sample now = sample_of(look.process + "/task/" + id);
     thread.name = now.name;
     thread.state = now.state;
-    if (const auto first = before.find(thread.id); first != before.end() && now.ticks >= first->second.ticks) {
+    if (const auto first = look.before.find(thread.id); first != look.before.end() && now.ticks >= first->second.ticks) {
       thread.cpu_share = static_cast<double>(now.ticks - first->second.ticks) / ticks_per_second / passed;
       const auto& then = first->second;
       if (now.run_ns >= then.run_ns && now.line_ns >= then.line_ns)
         thread.wants_cpu = static_cast<double>(now.run_ns - then.run_ns + now.line_ns - then.line_ns) / 1e9 / passed;
     }
-    view.threads.push_back(std::move(thread));
+    look.view.threads.push_back(std::move(thread));
   }
+}
+
+void ask_py_spy(const HangRequest& request, HangView& view) {
+  ChildOptions child;
+  // --nonblocking: py-spy would stop the process otherwise.
+  child.argv = {request.python, "dump", "--nonblocking", "--pid", std::to_string(request.pid)};
+  const auto result = run_child(child);
+  if (result.ok())
+    view.python = result.out;
+  else
+    view.unreadable.push_back("Python stacks: py-spy " + result.describe() + (trim(result.err).empty() ? "" : ": " + std::string(trim(result.err))));
+}
+
+Result<HangView> end(Look look) {
+  compare_threads(look);
+  HangView& view = look.view;
+  const HangRequest& request = look.request;
   if (view.threads.empty()) return fail("the process ended while it was looked at", std::to_string(request.pid));
-  if (uses_gpu) sample_gpus(view, request.root);
+  if (look.uses_gpu) sample_gpus(view, request.root);
+  add_watched(view);
   constexpr int unwind_seconds = 20;
   if (request.native)
     if (const auto why = add_native_stacks(view, unwind_seconds); !why.empty()) view.unreadable.push_back("native stacks: " + why);
@@ -211,20 +246,32 @@ Result<HangView> look_at(const HangRequest& request) {
       view.unreadable.emplace_back("kernel log: not permitted or empty (kernel.dmesg_restrict)");
     else
       view.kernel_log = kernel_log_since(log, view.started_seconds);
+    add_output(view);
   }
-  if (!request.python.empty()) {
-    ChildOptions child;
-    // --nonblocking: py-spy would stop the process otherwise.
-    child.argv = {request.python, "dump", "--nonblocking", "--pid", std::to_string(request.pid)};
-    const auto result = run_child(child);
-    if (result.ok())
-      view.python = result.out;
-    else
-      view.unreadable.push_back("Python stacks: py-spy " + result.describe() +
-                                (trim(result.err).empty() ? "" : ": " + std::string(trim(result.err))));
-  }
+  if (!request.python.empty()) ask_py_spy(request, view);
   view.ranks = compare_dumps(request.dumps, view);
-  return view;
+  return std::move(view);
 }
+
+}  // namespace
+
+std::vector<Result<HangView>> look_at_all(const std::vector<HangRequest>& requests) {
+  std::vector<Result<Look>> looks;
+  double seconds = 0;
+  for (const auto& request : requests) {
+    looks.push_back(begin(request));
+    if (looks.back()) seconds = std::max(seconds, looks.back()->seconds);
+  }
+  const auto half = std::chrono::duration<double>(seconds / 2);
+  std::this_thread::sleep_for(half);
+  for (auto& look : looks)
+    if (look && look->uses_gpu) sample_gpus(look->view, look->request.root);
+  std::this_thread::sleep_for(half);
+  std::vector<Result<HangView>> out;
+  for (auto& look : looks) out.push_back(look ? end(std::move(*look)) : std::unexpected(look.error()));
+  return out;
+}
+
+Result<HangView> look_at(const HangRequest& request) { return std::move(look_at_all({request}).front()); }
 
 }  // namespace ff::binary

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,12 +18,12 @@ namespace ff::binary {
 struct HangThread {
   int id = 0;
   std::string name;
-  char state = '?';               ///< R running, S sleeping, D uninterruptible, T stopped, Z zombie
-  std::string wait_channel;       ///< kernel function that it sleeps in; empty: not readable or running
-  long system_call = -1;          ///< number; -1: running or not readable
-  int descriptor = -1;            ///< first argument of read, write, ioctl, poll and the like
-  std::string descriptor_target;  ///< "pipe:[123]", "/dev/kfd"
-  std::uint64_t first_argument = 0;
+  char state = '?';                          ///< R running, S sleeping, D uninterruptible, T stopped, Z zombie
+  std::string wait_channel;                  ///< kernel function that it sleeps in; empty: not readable or running
+  long system_call = -1;                     ///< number; -1: running or not readable
+  int descriptor = -1;                       ///< first argument of read, write, ioctl, poll and the like
+  std::string descriptor_target;             ///< "pipe:[123]", "/dev/kfd"
+  std::array<std::uint64_t, 6> arguments{};  ///< of the system call
   double cpu_share = 0;                      ///< of one CPU, between the two looks
   double wants_cpu = 0;                      ///< the same with the time that it stood in line for a CPU: near 1 for a loop on a loaded machine
   std::uint64_t stack = 0, instruction = 0;  ///< stack pointer and program counter, while it is in a system call
@@ -42,6 +43,13 @@ struct HangGpu {
   std::vector<double> busy_percent, power_watts, clock_mhz;
 };
 
+/// A descriptor that the main thread's system call waits for.
+struct Watched {
+  int descriptor = -1;
+  std::string kind;  ///< "listening", "connected", "pipe", "terminal", "event", "timer", "signal", "file", "other"
+  std::string what;  ///< "127.0.0.1:29500 (from 127.0.0.1:40112)", "/dev/pts/0", "pipe:[123]"
+};
+
 struct HangView {
   int pid = 0;
   std::string program;
@@ -55,6 +63,10 @@ struct HangView {
     std::string cause, title, text;
   };
   std::vector<LogLine> kernel_log;      ///< what the kernel log since its start is known to say
+  std::vector<LogLine> output;          ///< what the end of its output is known to say, where that goes to a file
+  std::vector<Watched> watched;         ///< what the main thread waits for
+  bool watched_known = false;           ///< false: it waits for no descriptors, or they could not be seen
+  double time_limit_seconds = -1;       ///< of the main thread's wait; -1: none
   std::optional<FlightAnswer> ranks;    ///< when flight-recorder dumps were given or found
   std::string python;                   ///< what py-spy told
   std::vector<std::string> unreadable;  ///< "wchan: Operation not permitted"
@@ -63,7 +75,7 @@ struct HangView {
 
 struct HangVerdict {
   /// "driver-dead", "uninterruptible", "stopped", "ended", "waits-for-rank", "kernel-runs", "completion-lost", "device", "busy-loop", "lock",
-  /// "pipe", "socket", "child", "sleep", "moving", "not-readable", "unknown"
+  /// "pipe", "socket", "child", "sleep", "waits-for-work", "waits-for-input", "moving", "not-readable", "unknown"
   std::string id;
   std::string what;  ///< one sentence
   std::vector<std::string> next;
@@ -83,6 +95,8 @@ struct HangRequest {
 /// address space, which a stuck process may hold locked, and what asks the GPU driver, does so in a child with a time limit.
 /// Errors: no such process.
 Result<HangView> look_at(const HangRequest& request);
+/// Several processes at once: the time between the looks passes once.
+std::vector<Result<HangView>> look_at_all(const std::vector<HangRequest>& requests);
 HangVerdict judge(const HangView& view);
 /// The "firstfault/hang/1" document.
 Value hang_to_json(const HangView& view, const HangVerdict& verdict);
@@ -96,6 +110,13 @@ std::string add_native_stacks(HangView& view, int seconds);
 void sample_gpus(HangView& view, const std::string& root);
 /// What the kernel log says since a time after boot, by the knowledge base.
 std::vector<HangView::LogLine> kernel_log_since(std::string_view log, double seconds);
+/// Adds the descriptors that the main thread waits for in poll, select, epoll_wait, accept, read and the like, and whom its sockets
+/// are connected with. The process's memory is read in a child with a time limit.
+void add_watched(HangView& view);
+/// Lines of /proc/net/tcp, tcp6, udp, udp6 or unix by inode: kind and text of a Watched. Exposed for tests.
+void parse_socket_table(std::string_view table, std::string_view protocol, std::vector<std::pair<std::uint64_t, Watched>>& out);
+/// What the end of the files that standard output and error go to is known to say.
+void add_output(HangView& view);
 /// What "/proc/PID/task/TID/stack" lists: "futex_wait_queue", without offsets.
 std::vector<std::string> parse_kernel_stack(std::string_view text);
 

@@ -42,7 +42,8 @@ std::string_view call_name(long call) {
                                                       {SYS_fsync, "fsync"},
                                                       {SYS_readv, "readv"},
                                                       {SYS_writev, "writev"},
-                                                      {SYS_rt_sigtimedwait, "rt_sigtimedwait"}};
+                                                      {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+                                                      {SYS_rt_sigsuspend, "rt_sigsuspend"}};
   const auto found = names.find(call);
   return found == names.end() ? std::string_view{} : found->second;
 }
@@ -104,6 +105,85 @@ std::optional<HangVerdict> judge_gpu(const HangView& view, const std::string& wh
         {"Look at the kernel log for resets and interrupts that were lost (firstfault explain --here).",
          "A wait on an event or stream that nothing was launched on looks the same: see the stacks."}};
   return std::nullopt;
+}
+
+bool waits_for_any(const HangThread& thread) {
+  constexpr long epoll_pwait2 = 441;
+  for (const long call : {long{SYS_poll}, long{SYS_ppoll}, long{SYS_select}, long{SYS_pselect6}, long{SYS_epoll_wait}, long{SYS_epoll_pwait},
+                          epoll_pwait2, long{SYS_accept}, long{SYS_accept4}})
+    if (thread.system_call == call) return true;
+  return false;
+}
+
+/// "3 connections (10.0.0.5:6379, …), 1 event counter"
+std::string list_watched(const std::vector<Watched>& watched) {
+  std::vector<std::string> parts;
+  for (const auto& [kind, name] : {std::pair{"listening", "listening socket"},
+                                   {"connected", "connection"},
+                                   {"local", "local socket"},
+                                   {"socket", "socket"},
+                                   {"pipe", "pipe"},
+                                   {"terminal", "terminal"},
+                                   {"event", "event counter"},
+                                   {"timer", "timer"},
+                                   {"signal", "signal queue"},
+                                   {"file", "file"},
+                                   {"other", "other"}}) {
+    std::vector<std::string> whats;
+    for (const auto& row : watched)
+      if (row.kind == kind) whats.push_back(row.what);
+    if (whats.empty()) continue;
+    const auto count = whats.size();
+    constexpr std::size_t shown = 3;
+    if (count > shown) whats.resize(shown);
+    parts.push_back(fmt::format("{} {}{}", count, name, count == 1 ? "" : "s") +
+                    (std::string_view(kind) == "event" ? "" : " (" + join(whats, ", ") + (count > shown ? ", …" : "") + ")"));
+  }
+  return join(parts, ", ");
+}
+
+/// A wait for one of several things: a server that waits for work is no fault, and a socket has another end.
+std::optional<HangVerdict> judge_wait(const HangView& view) {
+  const HangThread& main = view.threads.front();
+  const std::string_view call = call_name(main.system_call);
+  const auto of_kind = [&](std::string_view kind) { return std::ranges::find(view.watched, kind, &Watched::kind); };
+  const auto none = view.watched.end();
+  const bool any = waits_for_any(main);
+  if (const auto row = of_kind("listening"); any && row != none)
+    return HangVerdict{
+        "waits-for-work",
+        fmt::format("it waits for work in {}: it listens on {}", call, row->what),
+        {"A server without requests looks so. If a client waits for its answer all the same, look at the threads and processes that serve it."}};
+  if (const auto row = of_kind("terminal"); row != none && (any || main.system_call == SYS_read))
+    return HangVerdict{"waits-for-input", fmt::format("it waits for input from {}", row->what), {}};
+  const auto peers = std::ranges::count(view.watched, std::string_view("connected"), &Watched::kind);
+  const bool alone = peers == 1 && std::ranges::all_of(view.watched, [](const Watched& row) {
+                       return row.kind == "connected" || row.kind == "event" || row.kind == "timer" || row.kind == "signal";
+                     });
+  if (alone || main.descriptor_target.starts_with("socket:")) {
+    const auto row = peers == 0 ? none : of_kind("connected");
+    const std::string other = row == none ? main.descriptor_target : row->what;
+    return HangVerdict{
+        "socket",
+        fmt::format("it waits for the other side of {} ({})", other.empty() ? "a socket" : other, call_text(main)),
+        {fmt::format("ss -tpn | grep pid={} shows the peer. In a distributed job: is every rank alive and in the same collective?", view.pid)}};
+  }
+  if (!any) return std::nullopt;
+  if (view.watched_known && view.watched.empty() && view.time_limit_seconds >= 0)
+    return HangVerdict{"sleep", fmt::format("it sleeps of its own will ({} of {:.3g} s)", call, view.time_limit_seconds), {}};
+  if (!view.watched_known) return std::nullopt;
+  return HangVerdict{
+      "unknown",
+      fmt::format("it waits in {} for any of {}{}: whether one of them owes it something is not told by the kernel", call,
+                  view.watched.empty() ? std::string("nothing, without end") : list_watched(view.watched),
+                  view.time_limit_seconds >= 0 ? fmt::format(", {:.3g} s at most", view.time_limit_seconds) : ""),
+      {fmt::format("py-spy dump --pid {} (Python) or gdb -p {} -batch -ex 'thread apply all bt' shows for what.", view.pid, view.pid)}};
+}
+
+const HangView::LogLine* communication_fault(const HangView& view) {
+  for (const auto& line : view.output)
+    if (line.cause.starts_with("communication.")) return &line;
+  return nullptr;
 }
 
 }  // namespace
@@ -192,10 +272,13 @@ HangVerdict judge(const HangView& view) {
             {"Who holds the other end: find /proc/[0-9]*/fd -lname '" + replace_all(replace_all(main.descriptor_target, "[", "\\["), "]", "\\]") +
              "' 2>/dev/null. A parent that waits for the child before it reads its output causes this."}};
   }
-  if (main.descriptor_target.starts_with("socket:"))
-    return {"socket",
-            fmt::format("it waits for the other side of {} ({})", main.descriptor_target, call_text(main)),
-            {fmt::format("ss -tpn | grep pid={} shows the peer. In a distributed job: is every rank alive and in the same collective?", view.pid)}};
+  // RCCL's watchdog and torch say it in the output before any stack does.
+  const bool asleep = std::ranges::none_of(view.threads, [](const HangThread& t) { return t.state == 'R' || t.cpu_share > 0.02; });
+  if (const auto* line = communication_fault(view); line != nullptr && asleep)
+    return {"waits-for-rank",
+            fmt::format("nothing of it moves, and its output says: {}", line->title),
+            {"It says: " + line->text, "Look at the rank that is named or missing: firstfault hang PID there; did it end, and with what?"}};
+  if (auto verdict = judge_wait(view)) return *verdict;
   if (waits({SYS_wait4, SYS_waitid}))
     return {"child", "it waits for a child process to end", {fmt::format("pgrep -P {} lists its children: look at those.", view.pid)}};
   if (waits({SYS_futex}) || contains(main.wait_channel, "futex")) {
@@ -208,6 +291,7 @@ HangVerdict judge(const HangView& view) {
                          view.pid, view.pid)}};
   }
   if (waits({SYS_nanosleep, SYS_clock_nanosleep, SYS_pause})) return {"sleep", "it sleeps of its own will (" + call_text(main) + ")", {}};
+  if (waits({SYS_rt_sigtimedwait, SYS_rt_sigsuspend})) return {"sleep", "it waits for a signal, as a supervisor does (" + call_text(main) + ")", {}};
   if (const auto thread = any([](const HangThread& t) { return t.state == 'R' || t.cpu_share > 0.02; }); thread != none)
     return {"moving", fmt::format("thread {} used {:.0f} % of a CPU: the process is moving", thread->id, thread->cpu_share * 100), {}};
   if (!view.calls_readable)
@@ -250,6 +334,9 @@ Value hang_to_json(const HangView& view, const HangVerdict& verdict) {
                              {"power_watts", Value::list_of(gpu.power_watts)},
                              {"clock_mhz", Value::list_of(gpu.clock_mhz)}}));
   for (const auto& line : view.kernel_log) log.push(Value::object({{"cause", line.cause}, {"title", line.title}, {"text", line.text}}));
+  Value output = Value::list(), watched = Value::list();
+  for (const auto& line : view.output) output.push(Value::object({{"cause", line.cause}, {"title", line.title}, {"text", line.text}}));
+  for (const auto& row : view.watched) watched.push(Value::object({{"descriptor", row.descriptor}, {"kind", row.kind}, {"what", row.what}}));
   Value ranks;
   if (view.ranks)
     ranks = Value::object({{"verdict", view.ranks->verdict},
@@ -269,6 +356,8 @@ Value hang_to_json(const HangView& view, const HangVerdict& verdict) {
                         {"queues", std::move(queues)},
                         {"gpus", std::move(gpus)},
                         {"kernel_log", std::move(log)},
+                        {"output", std::move(output)},
+                        {"watched", std::move(watched)},
                         {"ranks", std::move(ranks)},
                         {"python", view.python},
                         {"unreadable", Value::list_of(view.unreadable)}});

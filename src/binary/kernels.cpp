@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "binary/metadata_v2.h"
 #include "elf/elf.h"
 #include "elf/msgpack.h"
 #include "elf/target.h"
@@ -16,6 +17,8 @@ namespace ff::binary {
 namespace {
 
 constexpr std::uint32_t metadata_note = 32;
+constexpr std::uint32_t version_2_note = 10;  ///< NT_AMD_HSA_METADATA
+constexpr int version_2_kernel = 10;          ///< STT_AMDGPU_HSA_KERNEL: its first 256 bytes are an amd_kernel_code_t
 constexpr std::uint64_t descriptor_size = 64;
 /// Demangling is quadratic in the worst case; longer names are left as they are.
 constexpr std::size_t demangle_limit = 8192;
@@ -49,6 +52,23 @@ std::optional<Descriptor> read_descriptor(const elf::File& file, const elf::Symb
                     .rsrc3 = *bytes->number<std::uint32_t>(44),
                     .properties = *bytes->number<std::uint16_t>(56),
                     .kernarg_preload = *bytes->number<std::uint16_t>(58)};
+}
+
+/// The header that stands before a kernel's code in code object version 2. Source: LLVM AMDKernelCodeT.h.
+std::optional<Descriptor> read_version_2_header(const elf::File& file, const elf::Symbol& symbol) {
+  constexpr std::uint64_t header_size = 256;
+  auto bytes = file.at_address(symbol.value);
+  if (!bytes && symbol.section < file.sections().size())
+    if (const auto content = file.content(file.sections()[symbol.section])) bytes = content->from(symbol.value);
+  if (!bytes || bytes->size() < header_size) return std::nullopt;
+  return Descriptor{.lds_bytes = *bytes->number<std::uint32_t>(64),
+                    .scratch_bytes = *bytes->number<std::uint32_t>(60),
+                    .kernarg_bytes = static_cast<std::uint32_t>(*bytes->number<std::uint64_t>(72)),
+                    .rsrc1 = *bytes->number<std::uint32_t>(48),
+                    .rsrc2 = *bytes->number<std::uint32_t>(52),
+                    .rsrc3 = 0,
+                    .properties = 0,
+                    .kernarg_preload = 0};
 }
 
 std::uint64_t count(const Value& metadata, std::string_view name) {
@@ -121,25 +141,29 @@ Result<std::vector<Kernel>> read_kernels(std::string_view code, const std::optio
   const auto file = elf::File::parse(code);
   if (!file) return std::unexpected(file.error());
   if (!elf::read_code_object_header(file->header())) return fail("an ELF file that holds no GPU code itself");
-  std::optional<Value> metadata;
-  bool old = false;
+  Value rows = Value::list();
+  bool found = false, old = false;
+  // Linked from several assembled objects (hipBLASLt's are), a code object has a note of each.
   for (const auto& note : file->notes()) {
-    old = old || note.owner == "AMD";
-    if (note.owner != "AMDGPU" || note.type != metadata_note) continue;
-    auto read = elf::read_msgpack(note.content);
+    const bool version_2 = note.owner == "AMD" && note.type == version_2_note;
+    if (!version_2 && (note.owner != "AMDGPU" || note.type != metadata_note)) continue;
+    auto read = version_2 ? read_version_2_kernels(note.content) : elf::read_msgpack(note.content);
     if (!read) return fail("its metadata note is damaged: " + read.error().what);
-    metadata = std::move(*read);
+    const Value more = version_2 ? std::move(*read) : plain_names((*read)["amdhsa.kernels"]);
+    for (const auto& row : more.items()) rows.push(row);
+    found = true;
+    old = version_2;
   }
-  if (!metadata) return fail(old ? "code object version 2, whose metadata is not read" : "a code object without metadata");
+  if (!found) return fail("a code object without metadata");
   std::map<std::string_view, elf::Symbol> symbols;
   for (const bool dynamic : {true, false})
     for (const auto& symbol : file->symbols(dynamic))
-      if (symbol.section != 0 && symbol.name.ends_with(".kd")) symbols.emplace(symbol.name, symbol);
+      if (symbol.section != 0 && (old ? symbol.type() == version_2_kernel : symbol.name.ends_with(".kd"))) symbols.emplace(symbol.name, symbol);
   std::vector<Kernel> kernels;
-  for (const auto& row : (*metadata)["amdhsa.kernels"].items()) {
-    Kernel kernel{
-        .name = std::string(row[".name"].as_text()), .metadata = plain_names(row), .descriptor = {}, .occupancy = {}, .faults = {}, .remarks = {}};
-    if (const auto found = symbols.find(row[".symbol"].as_text()); found != symbols.end()) kernel.descriptor = read_descriptor(*file, found->second);
+  for (const auto& row : rows.items()) {
+    Kernel kernel{.name = std::string(row["name"].as_text()), .metadata = row, .descriptor = {}, .occupancy = {}, .faults = {}, .remarks = {}};
+    if (const auto symbol = symbols.find(old ? row["name"].as_text() : row["symbol"].as_text()); symbol != symbols.end())
+      kernel.descriptor = old ? read_version_2_header(*file, symbol->second) : read_descriptor(*file, symbol->second);
     if (!kernel.descriptor) kernel.faults.push_back("its descriptor is not in the code object");
     judge(kernel, limits, launch);
     kernels.push_back(std::move(kernel));

@@ -12,7 +12,8 @@
 
 namespace ff::binary {
 
-/// The 64-byte kernel descriptor that the hardware reads. Source: LLVM llvm/Support/AMDHSAKernelDescriptor.h.
+/// The 64-byte kernel descriptor that the hardware reads, or what version 2 wrote before the code (properties and rsrc3 are 0 then).
+/// Source: LLVM llvm/Support/AMDHSAKernelDescriptor.h.
 struct Descriptor {
   std::uint32_t lds_bytes = 0, scratch_bytes = 0, kernarg_bytes = 0;
   std::uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
@@ -39,7 +40,7 @@ struct Kernel {
   std::vector<std::string> remarks;  ///< what costs speed: spills, scratch, a workgroup that is no multiple of the wavefront
 };
 
-/// The kernels of one code object (an AMDGPU ELF file of code object version 3 or newer).
+/// The kernels of one code object (an AMDGPU ELF file of code object version 2 or newer).
 /// `limits`: of the target, nothing when it is not known (then there is no occupancy).
 /// Errors: no code object, no metadata, damaged metadata.
 Result<std::vector<Kernel>> read_kernels(std::string_view code, const std::optional<TargetLimits>& limits, const Launch& launch);

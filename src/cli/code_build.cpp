@@ -9,6 +9,7 @@
 #include "cli/code_kernels.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
+#include "elf/known_target.h"
 
 namespace ff::cli {
 namespace {
@@ -24,7 +25,7 @@ int build(BuildCommand& command) {
   std::vector<std::string> targets;
   for (const auto& text : options.targets)
     for (const auto piece : split(text, ',')) {
-      if (!elf::parse_target_id(piece))
+      if (!elf::known_target(piece))
         return report_error(Error{fmt::format("\"{}\" is no gfx target", piece), "--target", "give names as gfx1100 or gfx90a:xnack-", 2});
       targets.emplace_back(piece);
     }

@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "elf/code_objects.h"
+#include "elf/zip.h"
 #include "knowledge/knowledge.h"
 
 namespace ff::cli {
@@ -143,13 +144,51 @@ std::vector<std::string> find_kernels(std::string_view bytes, const std::string&
   return damage;
 }
 
+namespace {
+
+/// The wheel that was opened last: its members come one after the other.
+struct OpenWheel {
+  std::string path;
+  std::optional<MappedFile> file;
+  std::vector<elf::ZipMember> members;
+
+  Result<elf::ZipContent> member(const std::string& wheel, std::string_view name) {
+    if (path != wheel) {
+      auto opened = MappedFile::open(wheel);
+      if (!opened) return std::unexpected(opened.error());
+      path = wheel;
+      file.emplace(std::move(*opened));
+      members.clear();
+      auto listed = elf::read_zip_directory(file->bytes());
+      if (!listed) return std::unexpected(listed.error());
+      members = std::move(*listed);
+    }
+    const auto found = std::ranges::find(members, name, &elf::ZipMember::name);
+    if (found == members.end()) return fail("no such member in the archive", wheel);
+    return elf::open_zip_member(file->bytes(), *found);
+  }
+};
+
+}  // namespace
+
 FoundKernels find_kernels(binary::Scan& scan, const KernelOptions& options) {
   FoundKernels found;
+  OpenWheel wheel;
   for (auto& report : scan.files) {
-    if (report.targets.empty() || contains(report.path, "!")) continue;
-    auto file = MappedFile::open(report.path);
-    if (!file) continue;
-    for (auto& problem : find_kernels(file->bytes(), report.path, options, found)) report.problems.push_back(std::move(problem));
+    if (report.targets.empty() || report.kind == "kpack") continue;
+    std::vector<std::string> problems;
+    // "torch.whl!torch/lib/libtorch_hip.so"
+    const auto mark = report.path.find(".whl!") != std::string::npos ? report.path.find(".whl!") : report.path.find(".zip!");
+    if (mark != std::string::npos) {
+      const auto content = wheel.member(report.path.substr(0, mark + 4), std::string_view(report.path).substr(mark + 5));
+      if (content)
+        problems = find_kernels(content->bytes(), report.path, options, found);
+      else
+        problems.push_back(content.error().what);
+    } else if (const auto file = MappedFile::open(report.path)) {
+      problems = find_kernels(file->bytes(), report.path, options, found);
+    }
+    for (auto& problem : problems) report.problems.push_back(std::move(problem));
   }
   return found;
 }

@@ -35,7 +35,9 @@ std::string python_stacks(const binary::Core& core, const std::string& file) {
   ChildOptions child;
   child.argv = {"py-spy", "dump", "--core", file};
   child.time_limit = std::chrono::seconds(60);
-  const auto result = run_child(child);
+  auto result = run_child(child);
+  // It copies the whole 80 bytes of the command line, NULs and all.
+  std::erase(result.out, '\0');
   if (result.ok()) return result.out;
   return result.start_errno != 0 ? "py-spy is not installed (pip install py-spy reads the Python frames of core files)"
                                  : "py-spy: " + result.describe() + " " + std::string(trim(result.err));

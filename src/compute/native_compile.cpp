@@ -35,6 +35,7 @@ std::vector<CompileResult> compile_kernels(const std::vector<std::string>& targe
         auto code = gpu::compile_only(api, source, target, wavefront_of(target), options);
         if (!code) {
           answer.set("error", code.error().to_string());
+          answer.set("not_run", code.error().exit_code == 3);
         } else {
           answer.set("bytes", static_cast<unsigned long>(code->size()));
           if (!keep.empty()) {
@@ -55,7 +56,7 @@ std::vector<CompileResult> compile_kernels(const std::vector<std::string>& targe
         r.detail = ended.describe();
       } else if (answer && answer->is_object()) {
         const Value* error = answer->find("error");
-        r.status = error == nullptr ? "pass" : "fail";
+        r.status = error == nullptr ? "pass" : (*answer)["not_run"].as_bool() ? "not-run" : "fail";
         r.code_bytes = static_cast<std::size_t>((*answer)["bytes"].as_int());
         if (error != nullptr)
           r.detail = error->as_text();

@@ -13,7 +13,7 @@ namespace ff::compute {
 
 /// What the run-time compiler made of one kernel source for one target.
 struct CompileResult {
-  std::string target, source, status;  ///< "pass", "fail", "crash", "hang"
+  std::string target, source, status;  ///< "pass", "fail", "crash", "hang", "not-run" (no compiler is at hand)
   std::size_t code_bytes = 0;
   double seconds = 0;
   std::string detail;

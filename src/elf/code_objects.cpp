@@ -19,6 +19,9 @@ constexpr std::string_view text_bundle_start = "__CLANG_OFFLOAD_BUNDLE____START_
 /// Problems beyond this many are counted, not listed.
 constexpr std::size_t problem_limit = 20;
 constexpr std::uint64_t wrapper_size = 24;
+constexpr std::uint64_t text_head_bytes = 64;
+constexpr std::uint64_t text_limit_bytes = std::uint64_t{256} << 20;
+constexpr std::uint32_t isa_version_note = 3;  ///< NT_AMD_HSA_ISA_VERSION
 
 class Lister {
  public:
@@ -99,7 +102,8 @@ class Lister {
     }
     const File& file = *parsed;
     for (const auto& text : file.problems()) problem(text);
-    if (const auto code = read_code_object_header(file.header())) {
+    if (auto code = read_code_object_header(file.header())) {
+      if (code->code_object_version == 2) read_version_2(file, *code);
       out_.kind = file.header().type == type_core ? "GPU core" : "code object";
       if (out_.kind == "GPU core") return;
       for (const auto& section : file.sections()) {
@@ -147,6 +151,27 @@ class Lister {
         kpack_reference(*content);
       else
         object_bundle(section);
+    }
+  }
+
+  /// Code object version 2 tells its processor in a note: u16 sizes of two names, u32 major, minor, stepping. XNACK is the odd stepping.
+  static void read_version_2(const File& file, CodeObjectHeader& code) {
+    for (const auto& note : file.notes()) {
+      if (note.owner != "AMD" || note.type != isa_version_note) continue;
+      const Bytes content(note.content);
+      const auto major = content.number<std::uint32_t>(4), minor = content.number<std::uint32_t>(8), stepping = content.number<std::uint32_t>(12);
+      if (!major || !minor || !stepping || *major > 99 || *minor > 9 || *stepping > 15) continue;
+      code.target = {
+          .processor = fmt::format("gfx{}{}{:x}", *major, *minor, *stepping), .sramecc = Feature::unsupported, .xnack = Feature::unsupported};
+      // LLVM named gfx900, gfx902, gfx904 and gfx906 with XNACK on gfx901, gfx903, gfx905 and gfx907; gfx801 always has it on.
+      if (*major == 9 && *minor == 0 && *stepping < 8) {
+        code.target.xnack = *stepping % 2 == 1 ? Feature::on : Feature::off;
+        code.target.processor = fmt::format("gfx90{}", *stepping / 2 * 2);
+      } else if (code.target.processor == "gfx801" || code.target.processor == "gfx810") {
+        code.target.xnack = Feature::on;
+      }
+      code.known_processor = mach(code.target.processor) != nullptr;
+      return;
     }
   }
 
@@ -260,6 +285,7 @@ class Lister {
       }
     }
     const auto bundle = read_compressed_bundle(whole, *header);
+    if (!bundle && compressed_text(whole, file_offset)) return size;
     if (!bundle) {
       problem(fmt::format("at {:#x}: {}", file_offset, bundle.error().what));
       return size;
@@ -267,6 +293,19 @@ class Lister {
     for (const auto& entry : bundle->entries)
       if (entry.target) add(*entry.target, entry.id, "compressed bundle", file_offset, entry.offset, entry.size, true);
     return size;
+  }
+
+  /// clang-offload-bundler -compress packs its text formats (-type=i, ll, s, ...) the same way. False when this is none.
+  bool compressed_text(Bytes whole, std::uint64_t file_offset) {
+    const auto head = decompress(whole, text_head_bytes);
+    if (!head || !contains(head->content, text_bundle_start)) return false;
+    const auto all = decompress(whole, text_limit_bytes);
+    if (!all || !all->complete) return false;
+    Listing inner = Lister(all->content).run();
+    for (auto& object : inner.objects)
+      add(std::move(object.target), std::move(object.id), "compressed bundle", file_offset, object.offset, object.size, true);
+    for (auto& text : inner.problems) problem(fmt::format("at {:#x}: {}", file_offset, text));
+    return true;
   }
 
   void offload_binaries(std::uint64_t start, std::uint64_t size) {

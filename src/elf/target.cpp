@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "elf/elf.h"
+#include "elf/known_target.h"
 
 namespace ff::elf {
 namespace {
@@ -86,6 +87,11 @@ const Mach* mach(std::string_view processor) {
   return found == machs_table.end() ? nullptr : found;
 }
 
+bool known_target(std::string_view id) {
+  const auto target = parse_target_id(id);
+  return target && (mach(target->processor) != nullptr || target->processor == "amdgcnspirv");
+}
+
 std::optional<CodeObjectHeader> read_code_object_header(const Header& header) {
   if (header.machine != machine_amdgpu) return std::nullopt;
   CodeObjectHeader out;
@@ -98,8 +104,8 @@ std::optional<CodeObjectHeader> read_code_object_header(const Header& header) {
   // EI_ABIVERSION 0 is code object V2, 1 is V3, ... 4 is V6.
   if (header.abi_version <= 4) out.code_object_version = header.abi_version + 2;
   if (header.abi_version == 0) {
-    // V2 keeps the processor in its notes; only xnack (bit 0) is a flag.
-    out.target.xnack = (header.flags & 1U) != 0 ? Feature::on : Feature::off;
+    // V2 keeps processor and settings in its notes; what later compilers wrote here too names the processor alone.
+    out.target.xnack = out.target.sramecc = Feature::unsupported;
   } else if (header.abi_version == 1) {
     if (known != nullptr && known->xnack) out.target.xnack = feature_of((header.flags & 0x100U) != 0);
     if (known != nullptr && known->sramecc) out.target.sramecc = feature_of((header.flags & 0x200U) != 0);

@@ -44,16 +44,33 @@ constexpr std::array table = std::to_array<Known>({
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 == 0
 
+/// Where the directory "rocblas/library" of a path ends, nothing when it is not there. A version may stand inside it, as Debian has it:
+/// "rocblas/4.4.1/library".
+std::optional<std::size_t> directory_end(std::string_view path, std::string_view part) {
+  if (const auto at = path.rfind(std::string(part) + "/"); at != std::string_view::npos) return at + part.size();
+  const auto slash = part.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::string first(part.substr(0, slash + 1)), second = std::string(part.substr(slash)) + "/";
+  for (auto at = path.rfind(second); at != std::string_view::npos && at != 0; at = path.rfind(second, at - 1)) {
+    const auto before = path.rfind('/', at - 1);
+    if (before == std::string_view::npos) return std::nullopt;
+    const auto version = path.substr(before + 1, at - before - 1);
+    const bool numbers = !version.empty() && version.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (numbers && path.substr(0, before + 1).ends_with(first)) return at + second.size() - 1;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Component component_of(std::string_view path) {
   const std::string_view name = file_name(path);
   for (const auto& row : table) {
     if (row.directory) {
-      const auto at = path.rfind(std::string(row.part) + "/");
-      const bool dotted = row.part == "torchinductor" ? contains(path, "/torchinductor_") : at != std::string_view::npos;
-      if (!dotted) continue;
-      const auto end = at == std::string_view::npos ? path.rfind('/') : at + row.part.size();
+      const auto found = directory_end(path, row.part);
+      const bool there = row.part == "torchinductor" ? contains(path, "/torchinductor_") : found.has_value();
+      if (!there) continue;
+      const auto end = found.value_or(path.rfind('/'));
       return {std::string(row.id), std::string(row.name), std::string(path.substr(0, end)), row.order, row.fallback, std::string(row.without)};
     }
     if (name.starts_with(row.part))

@@ -82,6 +82,7 @@ Result<std::string> compile_with(const Compiler& compiler, const KernelSource& s
     }
     auto error = failed("compile", code).error();
     error.what = fmt::format("{} does not compile with {}: {}\n{}", source.name, join(options, " "), error.what, log.substr(0, 4000));
+    error.exit_code = 1;  // the compiler did its work: it refuses the source
     return std::unexpected(error);
   }
   std::size_t size = 0;

@@ -124,6 +124,9 @@ TEST_F(CoreTest, AnIllegalInstructionAndADivisionAreTold) {
 TEST_F(CoreTest, ACalledNullPointerAndASentSignalAreTold) {
   CRASH_OR_SKIP("call");
   EXPECT_EQ(verdict.what, "a null function pointer was called");
+  ASSERT_GE(core.threads.at(0).frames.size(), 2U);
+  EXPECT_EQ(core.threads[0].frames[1].function, "main") << "who called it stands on the stack";
+  EXPECT_EQ(verdict.owner, Owner::program);
   for (const auto& entry : fs::directory_iterator(directory))
     if (entry.path().filename().string().starts_with("core")) fs::remove(entry.path());
   ASSERT_TRUE(crash("kill"));

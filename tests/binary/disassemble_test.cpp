@@ -28,13 +28,24 @@ TEST(DeviceFunctions, AreTheKernelsWithTheirCodeAndWavefront) {
   for (const auto& function : functions_of(cdna)) EXPECT_FALSE(function.wave32);
 }
 
+TEST(DeviceFunctions, OfVersion2BeginAfterTheirHeader) {
+  const std::string bytes = read_file(fixture_path("gfx803-v2.co"));
+  const auto functions = functions_of(bytes);
+  ASSERT_EQ(functions.size(), 2U);
+  EXPECT_EQ(functions[0].name, "add");
+  EXPECT_EQ(functions[0].address, 0x1d00U) << "256 bytes after the symbol";
+  EXPECT_NE(functions[0].code.find(std::string("\x00\x00\x81\xbf", 4)), std::string::npos) << "s_endpgm of gfx8";
+}
+
 TEST(DeviceFunctions, OfAFileThatWasCutShortLieInsideIt) {
-  const std::string whole = read_file(fixture_path("gfx1100.co"));
-  for (std::size_t size = 0; size < whole.size(); size += 37) {
-    const std::string part = whole.substr(0, size);
-    for (const auto& function : functions_of(part)) {
-      EXPECT_GE(function.code.data(), part.data());
-      EXPECT_LE(function.code.data() + function.code.size(), part.data() + part.size());
+  for (const auto* name : {"gfx1100.co", "gfx906-v2.co"}) {
+    const std::string whole = read_file(fixture_path(name));
+    for (std::size_t size = 0; size < whole.size(); size += 37) {
+      const std::string part = whole.substr(0, size);
+      for (const auto& function : functions_of(part)) {
+        EXPECT_GE(function.code.data(), part.data());
+        EXPECT_LE(function.code.data() + function.code.size(), part.data() + part.size());
+      }
     }
   }
 }

@@ -8,43 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-
+#include "hang_child.h"
 #include "support.h"
 
 namespace ff::binary {
 namespace {
-
-/// A child that hangs in a known way; killed and collected at the end.
-class Hung {
- public:
-  explicit Hung(const std::function<void()>& how) : pid_(::fork()) {
-    if (pid_ == 0) {
-      how();
-      ::_exit(0);
-    }
-    ::usleep(300'000);
-  }
-  ~Hung() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Hung(const Hung&) = delete;
-  Hung& operator=(const Hung&) = delete;
-  [[nodiscard]] int pid() const { return pid_; }
-  [[nodiscard]] HangVerdict verdict(double seconds = 0.5) const {
-    const auto seen = view(seconds);
-    return judge(seen);
-  }
-  [[nodiscard]] HangView view(double seconds = 0.5) const {
-    auto seen = look_at({.pid = pid_, .seconds = seconds});
-    EXPECT_TRUE(seen);
-    return seen ? std::move(*seen) : HangView{.threads = {HangThread{}}};
-  }
-
- private:
-  pid_t pid_;
-};
 
 TEST(Hang, ALockThatNobodyReleases) {
   const Hung hung([] {

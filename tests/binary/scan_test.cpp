@@ -117,6 +117,21 @@ TEST_F(ScanTest, NamesTheLibraryThatFailsFirstWhenOnlyThatOneLacksTheTarget) {
   EXPECT_EQ(answer.cover, elf::Cover::none);
 }
 
+TEST_F(ScanTest, AVersionMayStandInsideALibrarysDirectory) {
+  // Debian's librocblas4 and libhipblaslt1.
+  for (const auto* name : {"TensileLibrary_lazy_gfx90a.dat", "TensileLibrary_lazy_gfx1100.dat"})
+    write(std::string("usr/lib/x86_64-linux-gnu/rocblas/4.4.1/library/") + name, "index");
+  write("usr/lib/x86_64-linux-gnu/rocblas/4.4.1/library/TensileLibrary_Type_HH_fallback_gfx90a-xnack+.hsaco", "code");
+  write("usr/lib/x86_64-linux-gnu/hipblaslt/library/TensileLibrary_lazy_gfx90a.dat", "index");
+  write("usr/lib/mine/4.4.1/library/TensileLibrary_lazy_gfx90a.dat", "another's");
+  const auto parts = components(scan({.inputs = {directory}}));
+  ASSERT_NE(part(parts, "rocblas"), nullptr);
+  EXPECT_EQ(part(parts, "rocblas")->component.root, directory + "/usr/lib/x86_64-linux-gnu/rocblas/4.4.1/library");
+  EXPECT_EQ(targets(*part(parts, "rocblas")), (Strings{"gfx90a", "gfx1100"}));
+  EXPECT_EQ(targets(*part(parts, "hipblaslt")), Strings{"gfx90a"});
+  EXPECT_EQ(parts.size(), 2U);
+}
+
 TEST_F(ScanTest, ReadsAWheelInPlaceStoredOrDeflated) {
   const std::string library = read_file(fixture_path("library.so"));
   for (const bool stored : {true, false}) {

@@ -125,6 +125,26 @@ TEST(CodeObjects, SaysWhenAContainerAndItsCodeDisagree) {
   EXPECT_EQ(listing.problems[0], "the bundle calls the code object at 0x1000 gfx1101, its own header says gfx1100");
 }
 
+TEST(CodeObjects, Version2NamesItsProcessorInANote) {
+  EXPECT_EQ(targets(list_code_objects(fixture("gfx803-v2.co"))), Strings{"gfx803"});
+  // The note says 9.0.7, which is gfx906 with XNACK on.
+  const Listing listing = list_code_objects(fixture("gfx906-v2.co"));
+  EXPECT_EQ(targets(listing), Strings{"gfx906:xnack+"});
+  EXPECT_EQ(listing.objects.at(0).code_object_version, 2);
+  EXPECT_EQ(listing.problems, Strings{});
+}
+
+TEST(CodeObjects, TextBundlesMayBePackedToo) {
+  const std::string bytes = fixture("packed.ll");
+  const Listing listing = list_code_objects(bytes);
+  EXPECT_EQ(targets(listing), (Strings{"gfx1100", "gfx90a:xnack-"}));
+  EXPECT_EQ(listing.problems, Strings{});
+  std::size_t seen = 0;
+  EXPECT_EQ(visit_code(bytes, listing, [&](const CodeObject&, std::string_view code) { seen += code.starts_with("; device text") ? 1 : 0; }),
+            Strings{});
+  EXPECT_EQ(seen, 2U);
+}
+
 TEST(CodeObjects, AFileCutShortTellsWhatItCan) {
   const std::string bytes = fixture("library.so");
   const Listing listing = list_code_objects(std::string_view(bytes).substr(0, bytes.size() - 100));
@@ -136,7 +156,8 @@ TEST(CodeObjects, AFileCutShortTellsWhatItCan) {
 }
 
 TEST(CodeObjects, NoTruncationAndNoFlippedByteLeadsOutside) {
-  for (const auto* name : {"gfx1100.co", "plain.hipfb", "zstd.hipfb", "bundled.o", "bundled.a", "packed.bin", "library-compressed.so"}) {
+  for (const auto* name :
+       {"gfx1100.co", "plain.hipfb", "zstd.hipfb", "bundled.o", "bundled.a", "packed.bin", "library-compressed.so", "packed.ll", "gfx906-v2.co"}) {
     const std::string bytes = fixture(name);
     std::set<std::size_t> counts;
     for (std::size_t size = 0; size < bytes.size(); ++size) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "elf/elf.h"
+#include "elf/known_target.h"
 #include "fixture.h"
 
 namespace ff::elf {
@@ -45,6 +46,11 @@ TEST(Target, KnowsEveryProcessorOfLlvmsListOnce) {
   }
 }
 
+TEST(Target, KnowsWhatACompilerCanBeAskedFor) {
+  for (const auto* id : {"gfx1100", "gfx90a:xnack-", "gfx11-generic", "amdgcnspirv"}) EXPECT_TRUE(known_target(id)) << id;
+  for (const auto* id : {"gfx1999", "gfx", "sm_90", "gfx90a:fast+", ""}) EXPECT_FALSE(known_target(id)) << id;
+}
+
 TEST(Target, ReadsTheHeaderOfEveryCodeObjectVersion) {
   struct Expectation {
     const char* file;
@@ -52,11 +58,12 @@ TEST(Target, ReadsTheHeaderOfEveryCodeObjectVersion) {
     int version;
     int generic;
   };
-  // llvm-readelf-19 -h says the same of each.
+  // llvm-readelf-19 -h says the same of each (of version 2: the note of its instruction set).
   for (const auto& want : {Expectation{"gfx1100.co", "gfx1100", 5, 0},
                            {"gfx90a.co", "gfx90a:sramecc+:xnack-", 5, 0},
                            {"gfx906-v4.co", "gfx906", 4, 0},
-                           {"gfx11-generic.co", "gfx11-generic", 6, 1}}) {
+                           {"gfx11-generic.co", "gfx11-generic", 6, 1},
+                           {"gfx803-v2.co", "gfx803", 2, 0}}) {
     const std::string bytes = fixture(want.file);
     const auto file = File::parse(bytes);
     ASSERT_TRUE(file) << want.file;

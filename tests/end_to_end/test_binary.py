@@ -1,5 +1,5 @@
 """code, libs, core and hang as a user runs them: exit codes, documents, and a real library compared with LLVM's tools."""
-import json, os, pathlib, re, shutil, subprocess, tempfile, time, unittest
+import json, os, pathlib, re, shutil, subprocess, tempfile, time, unittest, zipfile
 
 from harness import BINARY, ROOT, document, run, validate
 
@@ -30,6 +30,35 @@ class Code(unittest.TestCase):
             self.assertEqual(document(failed)["schema"], "firstfault/error/1")
         self.assertEqual(run("code", FIXTURES / "gfx1100.co", "--at", "0x10").returncode, 2, "--at without --disassemble")
         self.assertEqual(run("code", FIXTURES / "gfx1100.co", "--disassemble", "--at", "+4").returncode, 2, "an offset without a kernel")
+
+    def test_an_unknown_target_is_a_usage_error_and_a_missing_compiler_is_not(self):
+        for command in [["code", "build", ROOT / "tests/elf/fixtures/kernels.hip", "--target", "gfx1100,gfx1999"], ["ops", "compile", "--target", "gfx1999"]]:
+            failed = run(*command, "--json")
+            self.assertEqual(failed.returncode, 2, command)
+            self.assertIn("gfx1999", document(failed)["what"])
+        absent = run("code", "build", FIXTURES / "kernels.hip", "--target", "gfx1100", "--compiler", "/absent/clang++", "--json")
+        self.assertEqual(absent.returncode, 3)
+        if not list(pathlib.Path("/usr/lib/x86_64-linux-gnu").glob("libhiprtc.so*")) and not list(pathlib.Path("/opt").glob("rocm*")):
+            absent = run("ops", "compile", "--target", "gfx1100", "--json")
+            self.assertEqual(absent.returncode, 3, absent.stdout)
+            self.assertEqual({row["status"] for row in document(absent)["results"]}, {"not-run"})
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody who may not read")
+    def test_what_may_not_be_read_exits_3_in_every_command(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            secret, program = pathlib.Path(directory) / "secret.so", pathlib.Path(directory) / "firstfault"
+            shutil.copy(BINARY, program)
+            shutil.copy(FIXTURES / "library.so", secret)
+            os.chmod(secret, 0)
+            commands = [["code", secret], ["code", secret, "--kernels"], ["code", "build", secret, "--target", "gfx1100"], ["libs", secret],
+                        ["libs", "diff", secret, "/bin/ls"], ["libs", "diff", "/bin/ls", secret], ["core", secret]]
+            for command in commands:
+                done = subprocess.run([program, *map(str, command), "--json"], user=65534, group=65534, extra_groups=[], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "HOME": directory})
+                self.assertEqual(done.returncode, 3, f"{command}: {done.stdout} {done.stderr}")
+                self.assertIn("ermission denied", done.stdout + done.stderr, command)
+            for command in [["hang", "4194304"], ["hang", "no-number"], ["hang"], ["hang", "1", "--job", "2"]]:
+                self.assertEqual(run(*command).returncode, 2, command)
 
     def test_a_file_without_gpu_code_lacks_nothing(self):
         result = run("code", "/bin/ls", "--for", "gfx1100")
@@ -79,9 +108,21 @@ class Code(unittest.TestCase):
 
     def test_a_whole_directory_is_one_document(self):
         result = document(run("code", FIXTURES, "--kernels", "--json"))
-        self.assertEqual({kernel["name"] for kernel in result["kernels"]}, {"add", "tile"})
+        self.assertEqual({kernel["name"] for kernel in result["kernels"]}, {"add", "tile", "first", "second"})
         self.assertTrue(all(isinstance(kernel["vgpr_count"], int) for kernel in result["kernels"]))
         self.assertEqual(result["errors"], [])
+
+    def test_kernels_inside_wheels_are_those_of_the_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            wheel = pathlib.Path(directory) / "k-1-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name in ["library-compressed.so", "gfx803-v2.co"]:
+                    archive.write(FIXTURES / name, f"k/lib/{name}")
+            inside = document(run("code", wheel, "--kernels", "--json"))["kernels"]
+            outside = document(run("code", FIXTURES / "gfx803-v2.co", FIXTURES / "library-compressed.so", "--kernels", "--json"))["kernels"]
+            self.assertEqual(len(inside), 6)
+            self.assertEqual([{**row, "file": ""} for row in inside], [{**row, "file": ""} for row in outside])
+            self.assertEqual({row["file"] for row in inside}, {f"{wheel}!k/lib/library-compressed.so", f"{wheel}!k/lib/gfx803-v2.co"})
 
     @unittest.skipUnless(shutil.which("llvm-readelf-19"), "no llvm-readelf-19")
     def test_kernels_are_what_llvm_readelf_says_field_by_field(self):
