@@ -176,7 +176,8 @@ CoreVerdict judge(const Core& core, elf::Bytes bytes) {
   if (!core.threads.empty()) {
     // abort() and its callers in the C library are how it died, not who: the first frame outside decides.
     const auto& frames = core.threads[0].frames;
-    auto found = std::ranges::find_if(frames, [](const CoreFrame& frame) { return frame.owner != Owner::system; });
+    // So is a call that led to no code at all: whoever made it decides.
+    auto found = std::ranges::find_if(frames, [](const CoreFrame& frame) { return frame.owner != Owner::system && frame.owner != Owner::nowhere; });
     if (found == frames.end()) found = frames.begin();
     if (found != frames.end()) {
       verdict.owner = found->owner;

@@ -99,7 +99,7 @@ Value frames_of_caller(const std::string& program, Elf* core, int thread, const 
   const auto back = elf::Bytes(memory_at(core, state.registers[stack], 8)).number<std::uint64_t>(0);
   if (!back) return {};
   state.registers[stack] += 8;
-  state.registers.push_back(*back);
+  state.registers.push_back(*back - 1);  // within the call, so that its line is found
   Collector collector;
   collector.dwfl = dwfl_begin(&callbacks);
   static const Dwfl_Thread_Callbacks thread_callbacks = {
@@ -129,7 +129,15 @@ Value frames_of_caller(const std::string& program, Elf* core, int thread, const 
   if (collector.dwfl != nullptr && dwfl_core_file_report(collector.dwfl, core, program.empty() ? nullptr : program.c_str()) >= 0 &&
       dwfl_report_end(collector.dwfl, nullptr, nullptr) == 0 && dwfl_attach_state(collector.dwfl, core, thread, &thread_callbacks, &state)) {
     (void)dwfl_getthreads(collector.dwfl, &on_thread, &collector);
-    if (!collector.threads.items().empty()) frames = collector.threads.items().front()["frames"];
+    if (!collector.threads.items().empty()) {
+      Value first = Value::list();
+      for (const auto& frame : collector.threads.items().front()["frames"].items()) {
+        Value row = frame;
+        if (first.items().empty()) row.set("address", *back);
+        first.push(std::move(row));
+      }
+      frames = std::move(first);
+    }
   }
   return frames;
 }
