@@ -329,6 +329,7 @@ class Surveyor {
       }
       survey.features.push_back(std::move(f));
     }
+    pending_.resize(survey.features.size());
   }
 
   [[nodiscard]] std::vector<std::string> columns() const {
@@ -346,6 +347,8 @@ class Surveyor {
     integers(scan.column("task_index"), survey_.task, survey_.has_task, n);
     integers(scan.column("index"), survey_.index, survey_.has_index, n);
     times(scan.column("timestamp"), n);
+    // A run that the batch before left open and that does not go on here is over.
+    if (n > 0 && !survey_.runs.empty() && survey_.runs.back().episode != survey_.episode[static_cast<std::size_t>(first)]) end();
     for (std::int64_t r = first; r < first + n;) {
       const std::int32_t e = survey_.episode[static_cast<std::size_t>(r)];
       std::int64_t end = r + 1;
@@ -356,14 +359,53 @@ class Surveyor {
         survey_.runs.back().rows += end - r;
       else
         survey_.runs.push_back({e, r, end - r});
-      for (auto& f : survey_.features) values(scan.column(f.name), f, r - first, end - r, r);
+      const Piece piece{r - first, end - r, r, continues, end == first + n};
+      for (std::size_t i = 0; i < survey_.features.size(); ++i) values(scan.column(survey_.features[i].name), i, piece);
       r = end;
     }
     relate(scan.column("action"), scan.column("observation.state"), first);
     survey_.rows += n;
   }
 
+  /// Nothing of the last run comes any more.
+  void end() {
+    for (std::size_t i = 0; i < pending_.size(); ++i) finish(i);
+  }
+
  private:
+  /// Rows of one run within a batch.
+  struct Piece {
+    std::int64_t offset = 0, rows = 0, first_row = 0;
+    bool continues = false;  ///< it began in the batch before
+    bool open = false;       ///< it may go on in the next
+  };
+  /// What a batch's border has cut off of a signal: how a robot moves is judged over whole runs.
+  struct Pending {
+    std::vector<double> values;
+    std::int64_t rows = 0, width = 0, first_row = 0;
+  };
+  static constexpr std::int64_t most_pending_rows = 1 << 18;
+
+  template <class T>
+  void move(std::size_t i, const T* values, const Piece& piece, std::int64_t width) {
+    if (!piece.continues && !piece.open) return follow(values, piece.rows, width, piece.first_row, sums_, survey_.features[i]);
+    Pending& p = pending_[i];
+    if (p.rows == 0) p = {std::move(p.values), 0, width, piece.first_row};
+    p.values.insert(p.values.end(), values, values + piece.rows * width);
+    p.rows += piece.rows;
+    if (!piece.open || p.rows >= most_pending_rows) finish(i);
+  }
+
+  void finish(std::size_t i) {
+    Pending& p = pending_[i];
+    if (p.rows == 0) return;
+    FeatureSurvey counted_already;
+    accumulate(p.values.data(), p.rows, p.width, p.first_row, counted_already, sums_);
+    follow(p.values.data(), p.rows, p.width, p.first_row, sums_, survey_.features[i]);
+    p.values.clear();
+    p.rows = 0;
+  }
+
   template <class T>
   void integers(const ColumnView* c, std::vector<T>& out, bool& has, std::int64_t n) {
     if (one_number(c)) {
@@ -389,7 +431,9 @@ class Surveyor {
     }
   }
 
-  void values(const ColumnView* c, FeatureSurvey& f, std::int64_t offset, std::int64_t rows, std::int64_t first_row) {
+  void values(const ColumnView* c, std::size_t i, const Piece& piece) {
+    FeatureSurvey& f = survey_.features[i];
+    const auto offset = piece.offset, rows = piece.rows, first_row = piece.first_row;
     f.episodes.resize(survey_.runs.size());
     auto& own = f.episodes.back();
     if (moves(f.name)) f.stills.resize(survey_.runs.size());
@@ -412,11 +456,9 @@ class Surveyor {
     switch (c->type) {
       case ElementType::f32:
         accumulate(c->data<float>() + skip, rows, width, first_row, f, sums_);
-        if (moves(f.name)) follow(c->data<float>() + skip, rows, width, first_row, sums_, f);
         break;
       case ElementType::f64:
         accumulate(c->data<double>() + skip, rows, width, first_row, f, sums_);
-        if (moves(f.name)) follow(c->data<double>() + skip, rows, width, first_row, sums_, f);
         break;
       case ElementType::i64:
         accumulate(c->data<std::int64_t>() + skip, rows, width, first_row, f, sums_);
@@ -426,7 +468,7 @@ class Surveyor {
         return;
       default: {
         converted_.resize(static_cast<std::size_t>(rows * width));
-        for (std::int64_t i = 0; i < rows * width; ++i) converted_[static_cast<std::size_t>(i)] = c->real(skip + i);
+        for (std::int64_t k = 0; k < rows * width; ++k) converted_[static_cast<std::size_t>(k)] = c->real(skip + k);
         accumulate(converted_.data(), rows, width, first_row, f, sums_);
       }
     }
@@ -444,6 +486,11 @@ class Surveyor {
       own[d].merge(m);
       f.all[d].merge(m);
     }
+    if (!moves(f.name)) return;
+    if (c->type == ElementType::f32)
+      move(i, c->data<float>() + skip, piece, width);
+    else if (c->type == ElementType::f64)
+      move(i, c->data<double>() + skip, piece, width);
   }
 
   RowSurvey& survey_;
@@ -485,6 +532,7 @@ class Surveyor {
 
   Sums sums_;
   std::vector<double> converted_;
+  std::vector<Pending> pending_;  ///< by feature
 };
 
 /// Neighbouring row groups of some files, with about as many rows as every other part of the dataset.
@@ -685,6 +733,7 @@ RowSurvey survey_part(const Dataset& dataset, const Parquet& parquet, const Part
       surveyor.batch(*scan);
     }
   }
+  surveyor.end();
   return survey;
 }
 

@@ -395,6 +395,21 @@ class Data(unittest.TestCase):
         write_rows(path, own)
         self.assertIn("timestamp has 1 missing value; the first is in row 17500", check("dataset.finite")["summary"])
 
+    def test_a_jump_at_the_border_of_a_batch_is_seen(self):
+        root = self.directory / "a"
+        make(root, lengths=[9000], files=1)
+        path = root / "data/chunk-000/file-000.parquet"
+        rows = datasets.pq.read_table(path).to_pylist()
+        span = max(r["action"][0] for r in rows) - min(r["action"][0] for r in rows)
+        for row in (4095, 4096, 8191):
+            before = rows[row]["action"]
+            rows[row]["action"] = [before[0] + 3 * span, *before[1:]]
+            write_rows(path, rows)
+            found = next(c for c in document(run("data", "check", root, "--json"))["checks"] if c["id"] == "dataset.motion")
+            self.assertEqual(found["status"], "warn", row)
+            self.assertIn(str(row), json.dumps(found), row)
+            rows[row]["action"] = before
+
     def test_joint_limits_of_a_robot(self):
         make(self.directory / "a", **LONG)
         joint = lambda name, low, high: f'<joint name="{name}" type="revolute"><limit lower="{low}" upper="{high}"/></joint>'
