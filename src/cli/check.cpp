@@ -39,9 +39,10 @@ Result<void> validate(const CheckOptions& o) {
     return usage_error("\"" + o.inputs.device + "\" is no device", "--device", "cpu, gpu, hip or cuda");
   if (!o.inputs.workload.empty() && o.inputs.workload != "reference" && o.inputs.workload != "lerobot" && o.inputs.workload != "command")
     return usage_error("\"" + o.inputs.workload + "\" is no workload", "--workload", "reference, lerobot or command");
-  if (!o.inputs.workload_command.empty() && o.inputs.workload != "command" && o.inputs.workload != "lerobot") {
+  // The built-in workload takes settings ("fault=frozen-moves"), the others a command.
+  const std::string first = o.inputs.workload_command.empty() ? "" : o.inputs.workload_command.front();
+  if (!first.empty() && (o.inputs.workload.empty() || (o.inputs.workload == "reference" && first.find('=') == std::string::npos))) {
     std::error_code error;
-    const std::string& first = o.inputs.workload_command.front();
     if (std::filesystem::exists(first, error)) return usage_error("is no option of check", first, "did you mean --from " + first + "?");
     return usage_error("is no option of check", first, "a command belongs to --workload command (or lerobot), after --");
   }
