@@ -32,6 +32,7 @@ def start(folder):
     configuration = folder / "slurm.conf"
     configuration.write_text(f"""ClusterName=ff
 SlurmctldHost={host}(127.0.0.1)
+FirstJobId=5000000
 SlurmctldPort=26817
 SlurmdPort=26818
 AuthType=auth/munge
@@ -103,6 +104,7 @@ def main():
             document = check(binary, "a job whose task 1 reads a pipe that nobody writes", [stuck], ["pipe"], 1, "rank 1")
             if {row["rank"] for row in document["processes"]} != {"0", "1"} or document["asked"] != f"job {stuck}":
                 FAILED.append("ranks or job are not named")
+                print("        ranks or job are not named:", document["asked"], [(row["rank"], row["program"], row["verdict"]) for row in document["processes"]])
             check(binary, "its step", [f"{stuck}.0"], ["pipe"], 1, "rank 1")
             subprocess.run(["scancel", stuck], check=True)
             well = submit(folder, "well", "import time\ntime.sleep(600)\n")
