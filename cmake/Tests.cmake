@@ -47,9 +47,16 @@ set_target_properties(hip_double PROPERTIES PREFIX "" OUTPUT_NAME libamdhip64 SU
 target_include_directories(hip_double PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(hip_double PRIVATE FF_EMULATOR_SERVER="${PROJECT_SOURCE_DIR}/tests/gpu/emulator_server.py")
 target_link_libraries(hip_double PRIVATE Threads::Threads)
+# Stand-ins for rocBLAS, hipBLASLt and RCCL, one library under their three names, in a folder of their own: with an emulator nothing but AMD code counts.
+add_library(vendor_double MODULE ${PROJECT_SOURCE_DIR}/tests/gpu/vendor_double.cpp ${PROJECT_SOURCE_DIR}/src/compute/native_types.cpp)
+set_target_properties(vendor_double PROPERTIES PREFIX "" OUTPUT_NAME librccl SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/vendor_double)
+target_include_directories(vendor_double PRIVATE ${PROJECT_SOURCE_DIR}/src)
+add_custom_command(TARGET vendor_double POST_BUILD
+  COMMAND ${CMAKE_COMMAND} -E create_symlink librccl.so.1 ${PROJECT_BINARY_DIR}/vendor_double/librocblas.so.4
+  COMMAND ${CMAKE_COMMAND} -E create_symlink librccl.so.1 ${PROJECT_BINARY_DIR}/vendor_double/libhipblaslt.so.0)
 if(TARGET test_gpu)
   target_compile_definitions(test_gpu PRIVATE FIRSTFAULT_HIP_DOUBLE="${PROJECT_BINARY_DIR}/hip_double")
-  add_dependencies(test_gpu hip_double)
+  add_dependencies(test_gpu hip_double vendor_double)
 endif()
 
 # tests/fuzz/<name>_fuzz.cpp: with FIRSTFAULT_FUZZ a libFuzzer program, else a program that replays its corpus

@@ -1,8 +1,8 @@
 """Finds what first was not finite in a user's script: nan.py SPEC. SPEC: {"script", "arguments", "plan", "limit_steps"}.
 
-The script runs as it would by itself. Every call of a torch.nn.Module is watched: one sum over its outputs, one over its inputs only when that is not
-finite. In backward every node of the graph is watched the same way, without waiting for the device until backward has ended. At the first value
-that is not finite the script is stopped and the culprit is looked at: the module again, operator by operator, in its own type and in float64.
+The script runs as it would by itself. Every call of a torch.nn.Module is watched by one sum over its outputs, every backward pass by one sum over what
+arrives at each module and one norm over each parameter's gradient; the device is waited for once a pass. When a value is not finite the script is
+stopped and the culprit is looked at: the one module again, operator by operator and node by node, in its own type and in float64.
 
 Records: hello, step counts, one "found" or "clean", "plan" (precision by module), "deterministic".
 """
@@ -56,35 +56,83 @@ def changed(value, change, depth=0):
 
 
 class Call:
-    __slots__ = ("module", "arguments", "keywords", "outputs", "nodes", "gradient", "depth", "inputs_nodes", "number")
+    """One call of a module, from its begin until the backward pass that goes through it has been looked at."""
+    __slots__ = ("module", "arguments", "keywords", "parent", "depth", "versions", "autocast", "nodes", "gradient")
+
+
+class Output:
+    """One tensor that was made, and the sum by which it is judged once the device is waited for."""
+    __slots__ = ("call", "tensor", "version", "value")
+
+
+def version_of(tensor):
+    try:
+        return tensor._version
+    except RuntimeError:  # an inference tensor has none
+        return -1
 
 
 class Watch:
+    """Watches every call of a module and every backward pass, and waits for the device only once a pass.
+
+    Forward: one sum over each output of a module. Backward: one sum over the gradient that arrives at each module's output, one norm over each
+    parameter's gradient, one sum for each node between the loss and the outermost modules. What is not finite is looked at closer by running the
+    one module again, node by node: that costs only the run that fails.
+    """
+    HELD = 64  # gradients that are held back for a closer look; without a second look they are let go
+
     def __init__(self, torch):
-        self.torch, self.depth, self.calls, self.roots, self.names = torch, 0, [], [], {}
+        self.torch, self.stack, self.calls, self.roots, self.names = torch, [], [], [], {}
         self.forward_calls = self.backward_calls = self.checks = 0
         self.first_root = None
         self.quiet = False
         self.recent = []
-        self.stack = []
+        self.pending = []      # outputs whose sums were not looked at
+        self.gradients = []    # (call or node, sum) in the order in which they came
+        self.bad_gradient = None
+        self.released = 0
+        self.roots_since = 0   # calls of outermost modules since the last backward pass
+        self.stepped = {}      # outermost modules called since the last backward pass
+        self.parameters = {}
         self.masked = 0
-        self.scaled = False
+        self.scaler, self.unscaled, self.skipped, self.skipped_in_a_row = None, None, 0, 0
         self.original_call = torch.nn.Module.__call__
         self.original_backward = torch.autograd.backward
+        self.halves = (torch.float16, torch.bfloat16)
+        self.tensor = torch.Tensor
+        try:
+            torch.is_autocast_enabled("cpu")
+            self.autocast_kinds = [(kind, lambda kind=kind: torch.is_autocast_enabled(kind), lambda kind=kind: torch.get_autocast_dtype(kind)) for kind in ("cuda", "cpu")]
+        except TypeError:  # before 2.4
+            self.autocast_kinds = [("cuda", torch.is_autocast_enabled, torch.get_autocast_gpu_dtype), ("cpu", torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype)]
 
     # ---- cheap questions
 
     def total(self, tensor):
         """A number that is finite when all elements are (half types are added in single precision)."""
-        torch = self.torch
         tensor = tensor.detach()
-        return tensor.sum(dtype=torch.float32) if tensor.dtype in (torch.float16, torch.bfloat16) else tensor.sum()
+        return tensor.sum(dtype=self.torch.float32) if tensor.dtype in self.halves else tensor.sum()
 
     def finite(self, tensor):
         self.checks += 1
         if tensor.numel() == 0 or tensor.is_sparse or math.isfinite(float(self.total(tensor))):
             return True
         return bool(self.torch.isfinite(tensor.detach()).all())  # a sum may overflow by itself
+
+    def not_finite(self, values):
+        """Which of the numbers (on whatever device) are not finite; waits for each device once."""
+        torch, groups, bad = self.torch, {}, []
+        self.checks += len(values)
+        for i, value in enumerate(values):
+            groups.setdefault((value.device, value.dtype), []).append(i)
+        asked = []
+        for indices in groups.values():
+            flags = ~torch.isfinite(torch.stack([values[i] for i in indices]))
+            asked.append((indices, flags, flags.any()))
+        for indices, flags, some in asked:
+            if bool(some):
+                bad += [indices[i] for i in flags.nonzero().reshape(-1).tolist()]
+        return sorted(bad)
 
     # ---- hooks
 
@@ -103,106 +151,220 @@ class Watch:
 
         self.torch.nn.Module.__call__ = call
         self.torch.autograd.backward = backward
+        self.watch_scalers()
+
+    def watch_scalers(self):
+        """A GradScaler multiplies the loss until gradients overflow, and skips that step: no fault."""
+        classes = []
+        for path in ("amp", "cuda.amp"):
+            owner = self.torch
+            for part in path.split("."):
+                owner = getattr(owner, part, None)
+            scaler = getattr(owner, "GradScaler", None)
+            if scaler is not None and "scale" in vars(scaler) and scaler not in classes:
+                classes.append(scaler)
+        for scaler in classes:
+            def scale(this, outputs, original=scaler.scale):
+                scaled = original(this, outputs)
+                if this.is_enabled():
+                    self.scaler, self.unscaled = this, outputs
+                return scaled
+            scaler.scale = scale
+
+    def autocast_now(self):
+        return [(kind, dtype()) for kind, on, dtype in self.autocast_kinds if on()]
 
     def module_call(self, module, arguments, keywords):
-        if self.depth == 0:
-            if self.torch.is_grad_enabled():
-                self.forward_calls += 1
-            self.roots.append(module)
-            del self.roots[:-4]
-            if len(self.calls) > 20000:
-                self.calls.clear()
-            if self.first_root is None:
-                self.first_root = (module, arguments, keywords)
-        self.depth += 1
-        self.stack.append((module, arguments, keywords))
+        one = Call()
+        one.module, one.arguments, one.keywords, one.depth = module, arguments, keywords, len(self.stack)
+        one.gradient = None
+        if self.stack:
+            one.parent = self.stack[-1]
+        else:
+            one.parent = None
+            self.begin_root(one)
+        one.versions = [version_of(a) for a in arguments if isinstance(a, self.tensor)]
+        one.autocast = self.autocast_now()
+        self.stack.append(one)
         try:
             outputs = self.original_call(module, *arguments, **keywords)
         finally:
-            self.depth -= 1
             self.stack.pop()
-        found = tensors_in(outputs)
-        kept = None
+        found = [outputs] if isinstance(outputs, self.tensor) and outputs.is_floating_point() else tensors_in(outputs)
+        hooked = False
         for tensor in found:
             if any(tensor is other for other in self.recent):
                 continue  # a container hands on what its last part made
-            if not self.finite(tensor):
-                self.found_forward(module, arguments, keywords, outputs)
             self.recent.append(tensor)
             del self.recent[:-8]
-            kept = kept or tensor.requires_grad and tensor.grad_fn is not None
-        if kept:
-            one = Call()
-            one.module, one.arguments, one.keywords, one.depth = module, arguments, keywords, self.depth
-            one.nodes = [t.grad_fn for t in found if t.grad_fn is not None]
-            one.inputs_nodes = [t.grad_fn for t in tensors_in((arguments, keywords)) if t.grad_fn is not None]
-            one.gradient, one.number = None, len(self.calls)
+            if not tensor.is_sparse and tensor.numel():
+                self.note(one, tensor)
+            if not hooked and tensor.requires_grad and tensor.grad_fn is not None:
+                hooked = True
+                tensor.register_hook(self.keeper(one))
+        one.nodes = [t.grad_fn for t in found if t.grad_fn is not None]
+        if one.nodes:
             self.calls.append(one)
-            for tensor in found:
-                if tensor.requires_grad:
-                    tensor.register_hook(self.keeper(one))
-                    break
+        if len(self.pending) > 512 or (len(self.pending) > 64 or not self.stack) and not self.torch.is_grad_enabled():
+            self.settle_forward()
         return outputs
+
+    def begin_root(self, one):
+        if self.torch.is_grad_enabled():
+            self.forward_calls += 1
+        self.roots.append(one.module)
+        del self.roots[:-4]
+        self.stepped[id(one.module)] = one.module
+        self.roots_since += 1
+        if self.roots_since > 256 or len(self.calls) > 20000:
+            self.calls.clear()  # nobody calls backward
+            self.roots_since = 0
+        if self.first_root is None:
+            self.first_root = (one.module, one.arguments, one.keywords)
+
+    def note(self, call, tensor):
+        output = Output()
+        output.call, output.tensor, output.version, output.value = call, tensor, version_of(tensor), self.total(tensor)
+        self.pending.append(output)
+
+    def settle_forward(self):
+        """One look at everything that modules have made since the last, in the order in which they ended."""
+        pending, self.pending = self.pending, []
+        if not pending:
+            return
+        for i in self.not_finite([output.value for output in pending]):
+            output = pending[i]
+            if version_of(output.tensor) == output.version:
+                if self.finite(output.tensor):
+                    continue  # only the sum was too large
+            elif not math.isnan(float(output.value)):
+                continue  # changed since, and infinity may be the sum's own
+            if output.call is not None:
+                self.found_forward(output.call, output.tensor)
+            elif self.unscaled is not None and all(self.finite(t) for t in tensors_in(self.unscaled)):
+                continue  # the scale of the loss was too large: the scaler will see it
+            else:
+                self.found({"stage": "forward", "module": "", "operator": "the loss itself", "what": "loss", "inputs_finite": True, "verdict": "unknown",
+                            "detail": "every module's output was finite; what is computed outside of modules was not"})
 
     def keeper(self, one):
         def keep(gradient):
+            if self.quiet or gradient is None or gradient.is_sparse or not gradient.numel():
+                return
             one.gradient = gradient
-            late = one.number + 64  # what was called long after has been through
-            if late < len(self.calls):
-                self.calls[late].gradient = None
+            self.gradients.append((one, self.total(gradient)))
+            if len(self.gradients) - self.released > 2 * self.HELD:
+                self.release()
         return keep
+
+    def release(self):
+        """Gradients of calls that were long ago are let go, unless one of them has to be looked at."""
+        if self.bad_gradient is not None:
+            return
+        end = len(self.gradients) - self.HELD
+        bad = self.not_finite([value for _, value in self.gradients[self.released:]])
+        if bad:
+            self.bad_gradient = self.released + bad[0]
+            return
+        for one, _ in self.gradients[self.released:end]:
+            if isinstance(one, Call) and one.depth:
+                one.gradient = None
+        self.released = end
 
     def backward(self, tensors, arguments, keywords):
         torch = self.torch
         self.backward_calls += 1
         roots = [tensors] if torch.is_tensor(tensors) else list(tensors)
         for root in roots:
-            if root.is_floating_point() and not self.finite(root):
-                self.found({"stage": "forward", "module": "", "operator": "the loss itself", "what": "loss", "inputs_finite": True, "verdict": "unknown",
-                            "detail": "every module's output was finite; what is computed outside of modules was not"})
-        sums, handles, seen, stack = [], [], set(), [r.grad_fn for r in roots if r.grad_fn is not None]
+            if root.is_floating_point() and not root.is_sparse and root.numel():
+                self.note(None, root)
+        self.settle_forward()
+        # Nodes outside of every module: from the loss to the outermost modules, and between those.
+        borders = {node: one for one in self.calls for node in one.nodes}
+        handles, seen, stack, leaves = [], set(), [r.grad_fn for r in roots if r.grad_fn is not None], []
         while stack:
             node = stack.pop()
             if node in seen:
                 continue
             seen.add(node)
-            handles.append(node.register_hook(self.node_hook(node, sums)))
+            if node in borders:
+                around = borders[node]
+                if around.depth == 0:
+                    stack.extend(t.grad_fn for t in tensors_in((around.arguments, around.keywords)) if t.grad_fn is not None)
+                continue
+            if hasattr(node, "variable"):
+                leaves.append(node.variable)
+            else:
+                handles.append(node.register_hook(self.node_hook(node)))
             stack.extend(parent for parent, _ in node.next_functions if parent is not None)
+        self.gradients, self.bad_gradient, self.released = [], None, 0
         try:
             self.original_backward(tensors, *arguments, **keywords)
         finally:
             for handle in handles:
                 handle.remove()
-        self.settle(sums, seen)
+        self.settle_backward(leaves)
         self.calls.clear()
         self.recent.clear()
+        self.gradients, self.stepped, self.unscaled, self.roots_since = [], {}, None, 0
 
-    def node_hook(self, node, sums):
+    def node_hook(self, node):
         def hook(grad_inputs, grad_outputs):
             with self.torch.no_grad():
                 into = [self.total(g) for g in grad_inputs if g is not None and g.is_floating_point() and not g.is_sparse and g.numel()]
                 if into:
-                    sums.append((node, into[0] if len(into) == 1 else sum(x.to(into[0].dtype) for x in into)))
+                    self.gradients.append((node, into[0] if len(into) == 1 else sum(x.to(into[0].dtype) for x in into)))
         return hook
 
-    def settle(self, sums, nodes):
-        """One look at all nodes of a backward pass, in the order in which they ran."""
+    def leaves_with_gradient(self, loose):
+        seen, out = set(), []
+        for key, module in self.stepped.items():
+            kept = self.parameters.get(key)
+            if kept is None or kept[0] is not module or self.backward_calls - kept[2] > 32:
+                kept = self.parameters[key] = (module, list(module.parameters()), self.backward_calls)
+            for leaf in kept[1]:
+                if leaf.grad is not None and id(leaf) not in seen:
+                    seen.add(id(leaf))
+                    out.append(leaf)
+        return out + [v for v in loose if v.grad is not None and id(v) not in seen]
+
+    def settle_backward(self, loose):
+        """One look at a whole backward pass: what arrived at the modules' outputs, and what arrived at the parameters."""
         torch = self.torch
-        self.checks += len(sums)
-        by_device = {}
-        for i, (_, value) in enumerate(sums):
-            by_device.setdefault(value.device, []).append(i)
-        bad = []
-        for indices in by_device.values():
-            values = torch.stack([sums[i][1].reshape(()).double() for i in indices])
-            bad += [indices[i] for i in (~torch.isfinite(values)).nonzero().reshape(-1).tolist()]
-        if not bad:
+        leaves = [v for v in self.leaves_with_gradient(loose) if v.grad.is_floating_point() and not v.grad.is_sparse and v.grad.numel()]
+        norms = [None] * len(leaves)
+        groups = {}
+        for i, leaf in enumerate(leaves):
+            groups.setdefault((leaf.grad.device, leaf.grad.dtype), []).append(i)
+        with torch.no_grad():
+            for indices in groups.values():
+                grads = [leaves[i].grad.detach() for i in indices]
+                try:
+                    values = torch._foreach_norm(grads)
+                except (AttributeError, RuntimeError, NotImplementedError):
+                    values = [self.total(g) for g in grads]
+                for i, value in zip(indices, values):
+                    norms[i] = value
+        first = 0 if self.bad_gradient is not None else self.released
+        values = [value for _, value in self.gradients[first:]]
+        bad = self.not_finite(values + norms)
+        on_the_way = [first + i for i in bad if i < len(values)]
+        bad_leaves = [leaves[i - len(values)] for i in bad if i >= len(values)]
+        bad_leaves = [v for v in bad_leaves if not self.finite(v.grad)]
+        if not bad_leaves:
+            if on_the_way:
+                self.masked += 1  # it was multiplied by a mask before it reached anything: harmless
+            self.skipped_in_a_row = 0
             return
-        leaves = [n.variable for n in nodes if hasattr(n, "variable")]
-        if all(v.grad is None or v.grad.is_sparse or self.finite(v.grad) for v in leaves):
-            self.masked += 1  # it was multiplied by a mask before it reached anything: harmless
-            return
-        self.found_backward(sums[min(bad)][0])
+        what = self.made_backward(self.gradients[on_the_way[0]][0] if on_the_way else None, bad_leaves)
+        if self.unscaled is not None:
+            self.skipped += 1
+            self.skipped_in_a_row += 1
+            scale = float(self.scaler.get_scale())
+            if what["verdict"] != "arithmetic" and scale > 1 and self.skipped_in_a_row <= 24:
+                return  # the scaler skips this step and lowers its scale
+            what["detail"] = (what["detail"] + ("; it does not come from the GradScaler's scale (%g)" % scale if scale > 1 else "; the GradScaler's scale is %g and cannot be lowered" % scale)).lstrip("; ")
+        self.found(what)
 
     # ---- looking closer
 
@@ -215,32 +377,47 @@ class Watch:
 
     def found(self, what):
         self.quiet = True
-        record(event="found", forward_steps=self.forward_calls, backward_steps=self.backward_calls, grad_scaler=self.scaled, **what)
+        record(event="found", forward_steps=self.forward_calls, backward_steps=self.backward_calls, grad_scaler=self.scaler is not None, scaler_skips=self.skipped, **what)
         raise Found()
 
-    def found_forward(self, module, arguments, keywords, outputs):
+    def changed_since(self, call):
+        return call.versions != [version_of(a) for a in call.arguments if isinstance(a, self.tensor)]
+
+    def found_forward(self, call, made):
         self.quiet = True
-        torch = self.torch
-        inputs = tensors_in((arguments, keywords))
+        inputs = tensors_in((call.arguments, call.keywords))
         bad_inputs = [i for i, t in enumerate(inputs) if not self.finite(t)]
         if bad_inputs:
-            # Every module before was right, so it was made between two of them: in the code of one that is still running.
-            for around in self.stack[::-1]:
-                if all(self.finite(t) for t in tensors_in(around[1:])):
-                    module, arguments, keywords = around
-                    inputs, bad_inputs = tensors_in((arguments, keywords)), []
+            # Every module before was right, so it was made between two of them: in the code of one that was still running.
+            around = call.parent
+            while around is not None:
+                if all(self.finite(t) for t in tensors_in((around.arguments, around.keywords))):
+                    call, bad_inputs = around, []
                     break
+                around = around.parent
+        module = call.module
         bad_parameters = [name for name, p in module.named_parameters() if p.is_floating_point() and not self.finite(p)]
         what = {"stage": "forward", "module": self.name_of(module), "type": type(module).__name__, "inputs_finite": not bad_inputs and not bad_parameters,
-                "dtype": short(outputs), "what": describe(torch, tensors_in(outputs))}
-        if bad_parameters:
-            what.update(verdict="parameters", operator="", detail="its parameter %s is not finite" % bad_parameters[0])
-        elif bad_inputs:
-            what.update(verdict="inputs", operator="", detail="what it was given is not finite: made outside of modules, or data")
-        else:
-            what.update(self.operators(module, arguments, keywords))
-            what.update(self.in_single(module, arguments, keywords))
+                "dtype": short(made), "what": describe(self.torch, [made])}
+        with self.as_called(call):
+            if bad_parameters:
+                what.update(verdict="parameters", operator="", detail="its parameter %s is not finite" % bad_parameters[0])
+            elif bad_inputs:
+                what.update(verdict="inputs", operator="", detail="what it was given is not finite: made outside of modules, or data")
+            else:
+                what.update(self.operators(module, call.arguments, call.keywords))
+                what.update(self.in_single(module, call.arguments, call.keywords))
+        if what["verdict"] == "unknown" and self.changed_since(call):
+            what["detail"] += "; its inputs were changed in place after the call"
         self.found(what)
+
+    def as_called(self, call):
+        """The autocast state that a call had."""
+        import contextlib
+        stack = contextlib.ExitStack()
+        for kind, dtype in call.autocast:
+            stack.enter_context(self.torch.autocast(kind, dtype=dtype))
+        return stack
 
     def operators(self, module, arguments, keywords):
         """The same call again, every operator looked at."""
@@ -312,38 +489,108 @@ class Watch:
         except Exception as error:  # noqa: BLE001
             return {"wider": str(wider)[6:], "finite_in_wider": None, "wider_error": " ".join(str(error).split())[:200]}
 
-    def found_backward(self, node):
+    def made_backward(self, first, bad_leaves):
+        """Which module and operator made the gradient that is not finite. `first`: the call whose output's gradient was the first that is not (or the
+        node, outside of every module); None when only parameters' gradients are not."""
         self.quiet = True
+        try:
+            return self.made_backward_by(first, bad_leaves)
+        finally:
+            self.quiet = False
+
+    def made_backward_by(self, first, bad_leaves):
+        what = {"stage": "backward", "operator": "", "inputs_finite": True, "module": "", "verdict": "unknown", "detail": "outside of every module (the loss)"}
+        if first is not None and not isinstance(first, Call):
+            what["operator"] = first.name()
+            return what
+        if first is not None:
+            made = set(first.nodes)
+            ancestors, around = [], first.parent
+            while around is not None:
+                ancestors.append(around)
+                around = around.parent
+            takes = [c for c in self.calls if c is not first and c not in ancestors and
+                     any(t.grad_fn in made for t in tensors_in((c.arguments, c.keywords)) if t.grad_fn is not None)]
+            candidates = sorted(takes, key=lambda c: -c.depth) + ancestors
+        else:
+            owned = {id(v) for v in bad_leaves}
+            candidates = [c for c in self.calls if any(id(p) in owned for p in c.module._parameters.values() if p is not None)]
+            for one in list(candidates):  # the code around the owner may use its parameters too
+                while one.parent is not None and one.parent not in candidates:
+                    candidates.append(one.parent)
+                    one = one.parent
+            candidates.sort(key=lambda c: -c.depth)
+        candidates += [c for c in self.calls if c.depth == 0 and c not in candidates]
+        tried = None
+        for call in candidates[:64]:
+            if call.gradient is None or not self.finite(call.gradient):
+                continue
+            node = self.node_again(call)
+            tried = tried or call
+            if node is None:
+                continue
+            what.update(self.owner(call, node))
+            return what
+        if tried is not None:
+            what.update(module=self.name_of(tried.module), type=type(tried.module).__name__, dtype=short(tried.arguments),
+                        detail="called again with the same inputs and gradient every module on the way is finite: not every call goes wrong")
+        elif bad_leaves:
+            names = {id(p): name for root in self.roots for name, p in root.named_parameters()}
+            what["detail"] = "the gradient of %s" % names.get(id(bad_leaves[0]), "a tensor outside of every module")
+        return what
+
+    def owner(self, call, node):
+        inputs = tensors_in((call.arguments, call.keywords))
+        out = {"operator": node, "module": self.name_of(call.module), "type": type(call.module).__name__, "dtype": short(call.arguments), "detail": "",
+               "inputs_finite": all(self.finite(t) for t in inputs)}
+        out.update(self.backward_again(call))
+        return out
+
+    def node_again(self, call):
+        """The module once more, forward and backward, every node watched: the name of the first whose result is not finite."""
         torch = self.torch
-        owner = None
-        for one in sorted(self.calls, key=lambda c: -c.depth):
-            inside, stack, ends = set(), list(one.nodes), set(one.inputs_nodes)
-            while stack and len(inside) < 5000:
-                at = stack.pop()
-                if at in inside or at in ends and at not in one.nodes:
+        sums = []
+
+        def hook_of(node):
+            def hook(grad_inputs, grad_outputs):
+                into = [self.total(g) for g in grad_inputs if g is not None and g.is_floating_point() and not g.is_sparse and g.numel()]
+                sums.extend((node, value) for value in into)
+            return hook
+
+        try:
+            change = lambda t: t.detach().requires_grad_(True) if t.is_floating_point() else t  # noqa: E731
+            with torch.random.fork_rng(), torch.enable_grad(), self.as_called(call):
+                twin = copy.deepcopy(call.module)
+                arguments, keywords = changed(call.arguments, change), changed(call.keywords, change)
+                out = [t for t in tensors_in(self.original_call(twin, *arguments, **keywords)) if t.requires_grad]
+            seen, stack = set(), [out[0].grad_fn]
+            while stack:
+                node = stack.pop()
+                if node is None or node in seen:
                     continue
-                inside.add(at)
-                stack.extend(parent for parent, _ in at.next_functions if parent is not None)
-            if node in inside:
-                owner = one
-                break
-        what = {"stage": "backward", "operator": node.name(), "inputs_finite": True, "module": "", "verdict": "unknown", "detail": "outside of every module (the loss)"}
-        if owner is not None:
-            inputs = tensors_in((owner.arguments, owner.keywords))
-            what.update(module=self.name_of(owner.module), type=type(owner.module).__name__, dtype=short(owner.arguments), detail="",
-                        inputs_finite=all(self.finite(t) for t in inputs) and (owner.gradient is None or self.finite(owner.gradient)))
-            what.update(self.backward_again(owner))
-        self.found(what)
+                seen.add(node)
+                if not hasattr(node, "variable"):
+                    node.register_hook(hook_of(node))
+                stack.extend(parent for parent, _ in node.next_functions)
+            leaves = [t for t in tensors_in((arguments, keywords)) if t.requires_grad] + [p for p in twin.parameters() if p.requires_grad]
+            torch.autograd.grad(out[0], leaves, call.gradient.to(out[0].dtype), allow_unused=True)
+        except Exception:  # noqa: BLE001: a module that cannot be called again
+            return None
+        bad = self.not_finite([value for _, value in sums])
+        return sums[bad[0]][0].name() if bad else None
 
     def backward_again(self, one):
         torch = self.torch
         used = next((t.dtype for t in tensors_in((one.arguments, one.keywords))), torch.float32)
+        if one.autocast and used == torch.float32:
+            used = one.autocast[0][1]
         try:
             twin = copy.deepcopy(one.module).cpu().double()
             change = lambda t: t.detach().cpu().double().requires_grad_(True) if t.is_floating_point() else t.detach().cpu()  # noqa: E731
             arguments, keywords = changed(one.arguments, change), changed(one.keywords, change)
             twin.zero_grad()
-            out = [t for t in tensors_in(self.original_call(twin, *arguments, **keywords)) if t.requires_grad]
+            with torch.random.fork_rng(), torch.enable_grad():
+                out = [t for t in tensors_in(self.original_call(twin, *arguments, **keywords)) if t.requires_grad]
             given = one.gradient.detach().cpu().double() if one.gradient is not None else torch.ones_like(out[0])
             self.original_backward(out[0], given)
             grads = [t.grad for t in tensors_in((arguments, keywords)) + list(twin.parameters()) if t.grad is not None]
@@ -524,18 +771,25 @@ def main():
     begun = time.perf_counter()
     ended, code = "", 0
     try:
-        runpy.run_path(spec["script"], run_name="__main__")
+        try:
+            runpy.run_path(spec["script"], run_name="__main__")
+        except SystemExit as leave:
+            code = leave.code if isinstance(leave.code, int) else 0 if leave.code is None else 1
+        except Exception as error:  # noqa: BLE001: the script's own failure is told, not ours
+            import traceback
+            traceback.print_exc()
+            ended, code = "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:300]), 1
+        try:
+            watch.settle_forward()  # what was made last and not yet looked at; a script may have ended because of it
+        except RuntimeError as error:  # the device's context is gone
+            ended = ended or "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:300])
     except Found:
         ended = "found"
-    except SystemExit as leave:
-        code = leave.code if isinstance(leave.code, int) else 0 if leave.code is None else 1
-    except BaseException as error:  # noqa: BLE001: the script's own failure is told, not ours
-        import traceback
-        traceback.print_exc()
-        ended, code = "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:300]), 1
+    except BaseException as error:  # noqa: BLE001: interrupted
+        ended, code = type(error).__name__, 1
     seconds = time.perf_counter() - begun
     if ended != "found":
-        record(event="clean", forward_steps=watch.forward_calls, backward_steps=watch.backward_calls, masked=watch.masked, raised=ended, exit_code=code, modules=watch.first_root is not None)
+        record(event="clean", forward_steps=watch.forward_calls, backward_steps=watch.backward_calls, masked=watch.masked, scaler_skips=watch.skipped, raised=ended, exit_code=code, modules=watch.first_root is not None)
     record(event="time", script_s=seconds, start_s=begun - started, checks=watch.checks)
     if spec.get("plan") and watch.first_root is not None:
         for work in (precision_plan, determinism):

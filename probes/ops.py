@@ -1,6 +1,6 @@
 """Runs operators of one group in the user's own PyTorch: ops.py SPEC (JSON text).
 
-SPEC: {"device", "repeats", "limit_s", "cases": [[operator, dtype], ...], "route": {"device","dtype"} or absent}
+SPEC: {"device", "repeats", "limit_s", "cases": [[operator, dtype, route], ...]}, route "" or "DEVICE/DTYPE" ("cpu/", "/float64")
 Records: hello (versions), start, variant, result, dead (the device's context is gone; exit 70), unavailable, end.
 A case that does not end within limit_s ends this process: faulthandler prints all stacks to stderr and exits.
 """
@@ -49,20 +49,22 @@ def main():
         return 3
     import ops_catalogue
     known = ops_catalogue.by_name()
-    for name, dtype in spec["cases"]:
-        record(event="start", name=name, dtype=dtype)
+    for name, dtype, path in spec["cases"]:
+        where = dict(name=name, dtype=dtype, route=path)
+        route = dict(zip(("device", "dtype"), path.split("/"))) if path else None
+        record(event="start", **where)
         faulthandler.dump_traceback_later(limit, exit=True)
         started = time.perf_counter()
         try:
-            result = engine.run_operator(known[name], dtype, spec["device"], int(spec.get("repeats", 1)), spec.get("route"),
-                                         lambda variant: record(event="variant", name=name, dtype=dtype, variant=variant))
+            result = engine.run_operator(known[name], dtype, spec["device"], int(spec.get("repeats", 1)), route,
+                                         lambda variant: record(event="variant", variant=variant, **where))
         except engine.Dead as error:
-            record(event="dead", name=name, dtype=dtype, detail=str(error))
+            record(event="dead", detail=str(error), **where)
             sys.stderr.write(str(error) + "\n")
             sys.stderr.flush()
             os._exit(70)
         faulthandler.cancel_dump_traceback_later()
-        record(event="result", name=name, family=known[name].family, dtype=dtype, wall_ms=(time.perf_counter() - started) * 1000, **result)
+        record(event="result", family=known[name].family, wall_ms=(time.perf_counter() - started) * 1000, **where, **result)
     record(event="end")
     return 0
 

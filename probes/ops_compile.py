@@ -127,7 +127,7 @@ def main():
     # Nothing of this is left behind, and no cache of another stack is read.
     with tempfile.TemporaryDirectory(prefix="firstfault-compile-") as folder:
         os.environ.update(TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"), TRITON_CACHE_DIR=os.path.join(folder, "triton"), FIRSTFAULT_BUILD=folder)
-        for name, dtype in spec["cases"]:
+        for name, dtype, *_ in spec["cases"]:
             record(event="start", name=name, dtype=dtype)
             faulthandler.dump_traceback_later(float(spec["limit_s"]), exit=True)
             if dtype != "float32" and name == "cpp_extension":

@@ -36,7 +36,7 @@ def worker(spec, rank, meeting):
     notes = dist.PrefixStore("verdicts", store)
     if rank == 0:
         record(event="hello", backend=backend, **ops.describe(torch, spec["device"]))
-    for number, (name, dtype_name) in enumerate(spec["cases"]):
+    for number, (name, dtype_name, *_) in enumerate(spec["cases"]):
         if rank == 0:
             record(event="start", name=name, dtype=dtype_name)
         faulthandler.dump_traceback_later(limit, exit=True)
@@ -173,7 +173,7 @@ COLLECTIVES = {"all_reduce_sum": lambda *a: all_reduce(*a, kind="SUM"), "all_red
 
 def refuse(spec, hello, why):
     record(event="hello", **hello)
-    for name, dtype in spec["cases"]:
+    for name, dtype, *_ in spec["cases"]:
         record(event="result", name=name, family="distributed", dtype=dtype, status="unsupported", detail=why, variant="base")
     record(event="end")
     return 0

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+
+#include "base/text.h"
 
 namespace ff::cli {
 
@@ -18,6 +21,21 @@ Result<void> given_path(const std::string& path) {
   if (errno != ENOENT && errno != ENOTDIR)
     return fail("cannot be read: " + errno_text(errno), path, "read it as its owner, or have the rights of the directories above it widened");
   return usage_error("no such file or directory", path, "check the spelling; quote names with blanks");
+}
+
+Result<void> given_program(const std::string& program) {
+  if (program.empty()) return {};
+  if (program.find('/') != std::string::npos) {
+    if (auto there = given_path(program); !there) return there;
+    struct stat status{};
+    if (::stat(program.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+      return usage_error("is a directory", program, "name the program in it, such as bin/python");
+    return {};
+  }
+  const char* path = std::getenv("PATH");
+  for (const auto folder : split(path != nullptr ? path : "/usr/bin:/bin", ':'))
+    if (::access((std::string(folder.empty() ? "." : folder) + "/" + program).c_str(), X_OK) == 0) return {};
+  return usage_error("no such program in PATH", program, "check the spelling, or name it with its directory");
 }
 
 }  // namespace ff::cli

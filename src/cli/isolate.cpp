@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "report/style.h"
 
@@ -58,6 +59,7 @@ int run_isolate(IsolateCommand& command) {
   if (command.list) return list_switches(command.json);
   auto& options = command.options;
   if (options.command.empty()) return report_error(Error{"names no command", "isolate", "firstfault isolate -- python train.py", 2});
+  if (auto there = given_program(options.command.front()); !there) return report_error(there.error());
   options.expect = *compute::expect_from_name(command.expect);
   if (options.expect == compute::Expect::text && options.text.empty())
     return report_error(Error{"needs the text of a failing run", "--expect text", "--text \"Memory access fault\"", 2});

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
 #include "cli/ops_torch.h"
 #include "cli/options.h"
 #include "compute/nan_search.h"
@@ -61,6 +62,7 @@ void print_plan(const compute::NanSearch& search, const report::Style& style, st
 
 int run_nan(NanCommand& command) {
   auto& options = command.options;
+  if (auto there = given_program(options.python); !there) return report_error(there.error());
   options.python = python_or_default(options.python);
   std::error_code none;
   if (!std::filesystem::is_regular_file(options.script, none))
@@ -92,6 +94,9 @@ int run_nan(NanCommand& command) {
     if (clean["masked"].as_int() > 0)
       std::cout << fmt::format(" {} backward passes held values that were not finite and were masked before they reached a parameter.",
                                clean["masked"].as_int());
+    if (clean["scaler_skips"].as_int() > 0)
+      std::cout << fmt::format(" {} steps were too large for the GradScaler's scale, which skips them and lowers it: no fault.",
+                               clean["scaler_skips"].as_int());
     if (!clean["modules"].as_bool()) std::cout << " The script called no torch.nn.Module: nothing was watched.";
     std::cout << "\n";
     if (const auto raised = clean["raised"].as_text(); !raised.empty())

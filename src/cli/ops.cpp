@@ -29,20 +29,17 @@ struct OpsRunOptions {
 
 /// `ops run`: one layer a run, because a fault of the layer below would be reported by the one above too.
 int ops_run(const OpsRunOptions& o) {
+  if (o.operators.plant == "help") {
+    std::cout << compute::planted_faults_text(false);
+    return 0;
+  }
   if (o.native == o.torch)
     return report_error(Error{o.native ? "names two layers" : "names no layer", "ops run",
                               "--native: our kernels and the vendor's libraries, without a framework; --torch: the user's own PyTorch (--python)",
                               2});
   if (o.torch) return ops_run_torch({.operators = o.operators, .python = o.python, .runs = o.runs, .json = o.json, .all = o.all});
-  if (!o.operators.plant.empty()) {
-    std::string known;
-    bool found = false;
-    for (const auto& fault : compute::planted_faults()) {
-      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", fault.name, fault.what);
-      found = found || fault.name == o.operators.plant;
-    }
-    if (!found) return report_error(Error{"there is no planted fault \"" + o.operators.plant + "\"", "--plant", known, 2});
-  }
+  if (!o.operators.plant.empty())
+    if (auto known = compute::known_planted_fault(o.operators.plant, false); !known) return report_error(known.error());
   auto run = run::Run::create(run::runs_root(o.runs), {.command = "ops", .argv = capture::redact_arguments(redacted_command_line()), .parent = ""});
   if (!run) return report_error(run.error());
   Progress progress(!o.json);
@@ -170,6 +167,7 @@ void add_ops(CLI::App& app, int& exit_code) {
   add_ops_isolate(app, exit_code);
   add_ops_fallback(app, exit_code);
   add_ops_compile(app, exit_code);
+  add_ops_pack(app, exit_code);
 }
 
 }  // namespace ff::cli

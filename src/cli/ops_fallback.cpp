@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/progress.h"
+#include "cli/given_path.h"
 #include "cli/ops_torch.h"
 #include "cli/options.h"
 #include "compute/fallback.h"
@@ -16,15 +17,18 @@ namespace {
 
 struct FallbackOptions {
   std::string run, output, python, runs;
+  double seconds = 120;
   bool json = false;
 };
 
 int fallback(const FallbackOptions& o) {
   auto run = load_ops_run(o.runs, o.run);
   if (!run) return report_error(run.error());
+  if (auto there = given_program(o.python); !there) return report_error(there.error());
   const std::string python = !o.python.empty() ? o.python : !run->python.empty() ? run->python : python_or_default("");
   Progress progress(!o.json);
-  auto plan = compute::plan_fallback(run->run, python, run->device, [&](std::string_view text) { progress.show("… " + std::string(text)); });
+  auto plan =
+      compute::plan_fallback(run->run, python, run->device, o.seconds, [&](std::string_view text) { progress.show("… " + std::string(text)); });
   progress.clear();
   if (!plan) return report_error(plan.error());
   if (!plan->routes.empty())
@@ -59,6 +63,7 @@ void add_ops_fallback(CLI::App& ops, int& exit_code) {
   app->add_option("RUN", o->run, "A run of ops run --torch (path, id, last) or its document")->required();
   app->add_option("-o,--output", o->output, "The module to write (default fallback.py)")->default_val("fallback.py");
   app->add_option("--python", o->python, "The interpreter that has PyTorch (default: the run's)");
+  app->add_option("--seconds", o->seconds, "How long to try other ways at most, all together (default 120)")->check(CLI::Range(1.0, 86400.0));
   app->add_option("--runs", o->runs, "Directory of the runs (default: $FIRSTFAULT_RUNS, else ./firstfault-runs)");
   app->add_flag("--json", o->json, "Print one JSON document (firstfault/ops-fallback/1)");
   app->footer("Exit code 1: a failed operator could not be rerouted.");

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "cli/given_path.h"
 #include "cli/isolate.h"
 #include "cli/ops_torch.h"
 #include "cli/options.h"
@@ -29,6 +30,7 @@ struct OneOperator {
 
 /// What OP, --dtype and the last run name together: "exp.f32", "exp --dtype float32", or "exp" and the type in which it failed.
 Result<compute::TorchCase> case_of(OneOperator& o) {
+  if (auto there = given_program(o.python); !there) return std::unexpected(there.error());
   compute::TorchCase out{o.op, "", ""};
   if (const auto dot = o.op.rfind('.'); dot != std::string::npos)
     if (const auto dtype = compute::torch_dtype(o.op.substr(dot + 1))) {

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "capture/redact.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "report/style.h"
 #include "run/run.h"
@@ -37,6 +38,7 @@ std::string run_text(const compute::OperatorRun& run, bool all, const report::St
 }
 
 Result<compute::TorchOptions> torch_options(const OpsTorchOptions& o) {
+  if (auto there = given_program(o.python); !there) return std::unexpected(there.error());
   compute::TorchOptions out;
   out.python = python_or_default(o.python);
   std::error_code none;

@@ -35,5 +35,6 @@ Result<OpsTorchRun> load_ops_run(const std::string& runs, const std::string& nam
 void add_ops_reduce(CLI::App& ops, int& exit_code);
 void add_ops_isolate(CLI::App& ops, int& exit_code);
 void add_ops_fallback(CLI::App& ops, int& exit_code);
+void add_ops_pack(CLI::App& ops, int& exit_code);
 
 }  // namespace ff::cli

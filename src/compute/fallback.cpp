@@ -3,25 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+
+#include "base/seconds.h"
 
 namespace ff::compute {
 namespace {
 
-struct Way {
-  std::string device, dtype;
-};
-
-/// The ways that are tried for a type, in no order: the fastest that passes is taken.
-std::vector<Way> ways(const std::string& device, const std::string& dtype) {
-  std::vector<Way> out;
-  if (dtype != "float32" && dtype != "float64") out.push_back({"", "float32"});
-  if (dtype != "float64") out.push_back({"", "float64"});
-  if (dtype == "float64") out.push_back({"", "float32"});
-  if (device != "cpu") {
-    out.push_back({"cpu", ""});
-    if (dtype != "float32") out.push_back({"cpu", "float32"});
-  }
-  return out;
+/// Ways of one kind for a type, as routes; the fastest that passes is taken.
+std::vector<std::string> ways_on_device(const std::string& dtype) {
+  if (dtype == "float64") return {"/float32"};
+  if (dtype == "float32") return {"/float64"};
+  return {"/float32", "/float64"};
+}
+std::vector<std::string> ways_by_cpu(const std::string& dtype) {
+  if (dtype == "float32") return {"cpu/"};
+  return {"cpu/", "cpu/float32"};
 }
 
 std::string base_name(const OperatorResult& result) { return result.name.substr(0, result.name.rfind('.')); }
@@ -33,7 +30,7 @@ std::string or_none(const std::string& text) { return text.empty() ? "None" : qu
 
 }  // namespace
 
-Result<FallbackPlan> plan_fallback(const OperatorRun& run, const std::string& python, const std::string& device,
+Result<FallbackPlan> plan_fallback(const OperatorRun& run, const std::string& python, const std::string& device, double seconds,
                                    const std::function<void(std::string_view)>& progress) {
   auto catalogue = torch_catalogue(python);
   if (!catalogue) return std::unexpected(catalogue.error());
@@ -52,39 +49,40 @@ Result<FallbackPlan> plan_fallback(const OperatorRun& run, const std::string& py
     }
     failed.push_back({name, *dtype, std::string(status_name(result.status)), at->covers, "", "", result.time_ms, std::nullopt});
   }
-  // One child a way for all operators that could take it.
-  std::vector<std::pair<Way, std::vector<TorchCase>>> trials;
-  for (const auto& one : failed)
-    for (const auto& way : ways(device, one.dtype)) {
-      auto at = std::ranges::find_if(trials, [&](const auto& t) { return t.first.device == way.device && t.first.dtype == way.dtype; });
-      if (at == trials.end()) at = trials.insert(trials.end(), {way, {}});
-      at->second.push_back({one.name, "", one.dtype});
+  // All ways in one child (PyTorch's start costs more than they do): first those on the same device, then by way of the CPU for
+  // what none of these helped, which is slower than any of them. A clock bounds it all; what it ends is said.
+  const auto deadline = std::chrono::steady_clock::now() + milliseconds_of(seconds);
+  const auto take = [&](const OperatorResult& result) {
+    const auto at = result.name.find('@'), slash = result.name.find('/');
+    if (result.status != OperatorStatus::pass || at == std::string::npos || slash == std::string::npos) return;
+    for (auto& one : failed) {
+      if (one.name + "." + short_dtype(one.dtype) != result.name.substr(0, at)) continue;
+      if (one.routed_ms && result.time_ms && *result.time_ms >= *one.routed_ms) continue;
+      one.to_device = result.name.substr(at + 1, slash - at - 1);
+      one.to_dtype = result.name.substr(slash + 1);
+      one.routed_ms = result.time_ms;
     }
-  for (const auto& [way, cases] : trials) {
+  };
+  for (const bool by_cpu : {false, true}) {
+    if (by_cpu && device == "cpu") continue;
     TorchOptions options;
     options.python = python;
     options.device = device;
-    options.cases = cases;
-    options.repeat = 5;
-    options.route = Value::object();
-    if (!way.device.empty()) options.route.set("device", way.device);
-    if (!way.dtype.empty()) options.route.set("dtype", way.dtype);
-    auto tried = run_torch(options, [&](std::string_view text) { progress(fmt::format("{}{} {}", way.device, way.dtype, text)); });
+    options.repeat = 3;
+    options.deadline = deadline;
+    for (const auto& one : failed)
+      if (one.to_device.empty() && one.to_dtype.empty())
+        for (const auto& way : by_cpu ? ways_by_cpu(one.dtype) : ways_on_device(one.dtype)) options.cases.push_back({one.name, "", one.dtype, way});
+    if (options.cases.empty() || std::chrono::steady_clock::now() >= deadline) continue;
+    auto tried = run_torch(options, progress);
     if (!tried) return std::unexpected(tried.error());
-    for (const auto& result : tried->operators) {
-      if (result.status != OperatorStatus::pass) continue;
-      for (auto& one : failed) {
-        if (one.name != base_name(result) || short_dtype(one.dtype) != result.dtype) continue;
-        if (one.routed_ms && result.time_ms && *result.time_ms >= *one.routed_ms) continue;
-        one.to_device = way.device;
-        one.to_dtype = way.dtype;
-        one.routed_ms = result.time_ms;
-      }
-    }
+    for (const auto& result : tried->operators) take(result);
   }
+  const bool over = std::chrono::steady_clock::now() >= deadline;
   for (auto& one : failed) {
     if (one.to_device.empty() && one.to_dtype.empty())
-      plan.left_out.push_back(fmt::format("{}.{}: no other way passed", one.name, short_dtype(one.dtype)));
+      plan.left_out.push_back(fmt::format("{}.{}: {}", one.name, short_dtype(one.dtype),
+                                          over ? fmt::format("no other way passed within {:.0f} s (--seconds)", seconds) : "no other way passed"));
     else
       plan.routes.push_back(std::move(one));
   }

@@ -26,9 +26,9 @@ struct FallbackPlan {
   std::vector<std::string> left_out;  ///< "lstm.f32: no other way passed"
 };
 
-/// Tries for every failed operator of the run each other way (a precision on the same device, the CPU, the CPU in single
-/// precision) with the same judgement, and takes the fastest that passes.
-Result<FallbackPlan> plan_fallback(const OperatorRun& run, const std::string& python, const std::string& device,
+/// Tries for every failed operator of the run other ways with the same judgement, and takes the fastest that passes: another
+/// precision on the same device; where none passed, the CPU. `seconds` bounds all trials together; what they did not reach is left out.
+Result<FallbackPlan> plan_fallback(const OperatorRun& run, const std::string& python, const std::string& device, double seconds,
                                    const std::function<void(std::string_view)>& progress);
 /// The module: plain Python that needs torch only.
 [[nodiscard]] std::string fallback_module(const FallbackPlan& plan);

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/seconds.h"
 #include "base/text.h"
+#include "compute/debug_agent.h"
 
 namespace ff::compute {
 namespace {
@@ -69,10 +72,10 @@ Ran run_once(const IsolateOptions& options, const std::vector<std::string>& set)
   ChildOptions child;
   child.argv = options.command;
   child.environment = environment_with(options.environment, set);
-  child.time_limit = std::chrono::milliseconds(static_cast<long>(options.time_limit_s * 1000));
+  child.time_limit = milliseconds_of(options.time_limit_s);
   Ran out;
   out.child = run_child(child);
-  out.run.seconds = std::chrono::duration<double>(out.child.duration).count();
+  out.run.seconds = seconds_of(out.child.duration);
   out.run.how = out.child.describe();
   out.run.failed = counts_as_failure(options, out.child.exit_status.value_or(-1), out.child.signal.has_value() && !out.child.timed_out,
                                      out.run.seconds, out.child.out + "\n" + out.child.err) ||
@@ -105,23 +108,22 @@ std::string script_of(const std::vector<std::string>& command) {
   return {};
 }
 
-/// Lines of the debug agent about the wave that faulted.
-std::string under_debug_agent(const IsolateOptions& options) {
+/// The ROCr debug agent where it is installed: beside ROCm, or as the distribution's package.
+std::string debug_agent_library() {
+  std::vector<std::string> folders;
+  if (const char* root = std::getenv("ROCM_PATH"); root != nullptr && *root != '\0') folders.push_back(std::string(root) + "/lib");
+  for (const char* folder : {"/opt/rocm/lib", "/opt/rocm/core/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"}) folders.emplace_back(folder);
   std::error_code error;
-  for (const char* place :
-       {"/opt/rocm/lib/librocm-debug-agent.so.2", "/opt/rocm/lib/librocm-debug-agent.so", "/usr/lib/x86_64-linux-gnu/librocm-debug-agent.so.2"}) {
-    if (!fs::exists(place, error)) continue;
-    const auto ran = run_once(options, {fmt::format("HSA_TOOLS_LIB={}", place), "ROCM_DEBUG_AGENT_OPTIONS=--all"});
-    std::string out;
-    std::size_t kept = 0;
-    for (const auto line : lines(ran.child.err))
-      if (kept < 40 && (contains(line, "wave") || contains(line, "Stopped") || contains(line, "pc") || contains(line, "=>"))) {
-        out += std::string(line) + "\n";
-        ++kept;
-      }
-    return out;
-  }
+  for (const auto& folder : folders)
+    for (const char* name : {"/librocm-debug-agent.so.2", "/librocm-debug-agent.so"})
+      if (fs::exists(folder + name, error)) return folder + name;
   return {};
+}
+
+/// One run under the agent; what it said of the waves that stopped.
+AgentReport under_debug_agent(const IsolateOptions& options, const std::string& library) {
+  const auto ran = run_once(options, {"HSA_TOOLS_LIB=" + library, "ROCM_DEBUG_AGENT_OPTIONS=--all"});
+  return read_debug_agent(ran.child.err + "\n" + ran.child.out);
 }
 
 }  // namespace
@@ -157,8 +159,10 @@ Result<Isolation> isolate(const IsolateOptions& options, const std::function<voi
   for (auto& outcome : out.outcomes)
     if (outcome.effect == SwitchOutcome::Effect::none) outcome.meaning.clear();
   if (options.api == "hip" && out.outcomes.front().rate.failed > 0 && options.expect != Expect::slow) {
-    progress("ROCr debug agent");
-    out.debug_agent = under_debug_agent(options);
+    if (const auto library = debug_agent_library(); !library.empty()) {
+      progress("ROCr debug agent");
+      out.debug_agent = agent_text(under_debug_agent(options, library));
+    }
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/seconds.h"
 #include "base/text.h"
 #include "compute/child_words.h"
 #include "python/python.h"
@@ -34,7 +35,7 @@ Result<NanSearch> search_nan(const NanOptions& options) {
   call.probe = "nan.py";
   call.arguments = {to_json(Value::object({{"script", options.script}, {"arguments", Value::list_of(options.arguments)}, {"plan", options.plan}}))};
   call.environment = options.environment;
-  call.time_limit = std::chrono::milliseconds(static_cast<long>(options.time_limit_s * 1000));
+  call.time_limit = milliseconds_of(options.time_limit_s);
   auto answer = python::run(call);
   if (!answer) return std::unexpected(answer.error());
   auto out = read_nan_records(answer->records);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/seconds.h"
 #include "base/text.h"
 #include "gpu/kernels.h"
 
@@ -48,7 +49,7 @@ std::vector<CompileResult> compile_kernels(const std::vector<std::string>& targe
       };
       const auto ended = run_child(child);
       CompileResult r{.target = target, .source = std::string(source.name), .status = "crash"};
-      r.seconds = static_cast<double>(ended.duration.count()) / 1000;
+      r.seconds = seconds_of(ended.duration);
       const auto all = lines(ended.out);
       const auto answer = all.empty() ? Result<Value>(Value()) : parse_json(all.back());
       if (ended.timed_out) {

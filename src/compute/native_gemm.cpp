@@ -192,11 +192,7 @@ Result<Outcome> own(Session& s, const Kind& kind, bool exact) {
 Result<Outcome> vendor(Session& s, const Kind& kind, bool exact) {
   if (s.on_cpu()) return Outcome::unsupported("the CPU has no vendor library here");
   auto blas = s.blas();
-  if (!blas) {
-    const std::string text = blas.error().to_string();
-    // Not there at all is no fault of the device; there and not loadable is one of the installation.
-    return text.find("No such file") != std::string::npos ? Outcome::unsupported(text) : Outcome::fail(text);
-  }
+  if (!blas) return without_library(blas.error());
   const auto multiply = [&](const gpu::GemmShape& g, unsigned batch, double alpha, double beta, gpu::Address a, gpu::Address b, gpu::Address c,
                             gpu::Stream stream) { return (*blas)->gemm(kind.blas, g, batch, alpha, beta, a, b, c, stream); };
   return all_cases(s, kind, exact, (*blas)->library(), multiply);

@@ -261,19 +261,39 @@ void add_memory_operators(std::vector<NativeOperator>& to) {
 }
 
 std::span<const PlantedFault> planted_faults() {
-  static constexpr std::array<PlantedFault, 10> faults{{
-      {"flipped-bit", "one bit of a copied buffer is flipped", "memory.round-trip"},
-      {"flipped-bit-device", "one bit of device memory is flipped between writing and checking", "memory.patterns"},
-      {"wrong-kernel", "another kernel than asked for is launched", "elementwise."},
-      {"off-by-one", "a reduction leaves out its last element", "reduction."},
-      {"swapped-operand", "a product's operands are exchanged", "gemm."},
-      {"race", "additions are not atomic", "atomics.histogram"},
-      {"out-of-range", "a kernel writes behind its result", "launch.guards"},
-      {"short-launch", "the grid is one block short", "launch."},
-      {"hang", "a kernel waits for a flag that nobody sets", "launch.ends"},
-      {"crash", "the process dies in the middle of an operator", "launch.ends"},
+  static constexpr std::array<PlantedFault, 11> faults{{
+      {"flipped-bit", "one bit of a copied buffer is flipped", "memory.round-trip", ""},
+      {"flipped-bit-device", "one bit of device memory is flipped between writing and checking", "memory.patterns", "memory"},
+      {"wrong-kernel", "another kernel than asked for is launched", "elementwise.", ""},
+      {"off-by-one", "a reduction leaves out its last element", "reduction.", ""},
+      {"swapped-operand", "a product's operands are exchanged", "gemm.", "gemm"},
+      {"race", "additions are not atomic", "atomics.histogram", "atomics"},
+      {"out-of-range", "a kernel writes behind its result", "launch.guards", ""},
+      {"short-launch", "the grid is one block short", "launch.", "launch"},
+      {"wrong-rank", "one rank of a collective gives other numbers than the rest expect", "collective.", ""},
+      {"hang", "a kernel waits for a flag that nobody sets", "launch.ends", "launch"},
+      {"crash", "the process dies in the middle of an operator", "launch.ends", ""},
   }};
   return faults;
+}
+
+std::string planted_faults_text(bool stress) {
+  std::string out;
+  for (const auto& fault : planted_faults())
+    if (!stress || !fault.stress.empty())
+      out += fmt::format("  {:<20} {}; found by {}\n", fault.name, fault.what,
+                         stress ? "stress " + std::string(fault.stress) : std::string(fault.found_by));
+  return out;
+}
+
+Result<void> known_planted_fault(std::string_view name, bool stress) {
+  std::string known;
+  for (const auto& fault : planted_faults()) {
+    if (stress && fault.stress.empty()) continue;
+    if (fault.name == name) return {};
+    known += (known.empty() ? "" : ", ") + std::string(fault.name);
+  }
+  return usage_error(fmt::format("there is no planted fault \"{}\"", name), "--plant", known + " (--plant help says what they are)");
 }
 
 }  // namespace ff::compute

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/seconds.h"
 #include "base/text.h"
 #include "compute/native_session.h"
 
@@ -105,6 +106,7 @@ Value device_value(const gpu::Properties& p) {
                         {"wavefront", p.wavefront},
                         {"runtime", p.runtime},
                         {"compute_units", p.compute_units},
+                        {"devices", p.devices},
                         {"memory_bytes", p.memory_bytes},
                         {"pci", p.pci}});
 }
@@ -118,7 +120,9 @@ std::vector<NativeOperator> native_operators() {
   add_parallel_operators(all);
   add_gemm_operators(all);
   add_blas_operators(all);
+  add_float8_operators(all);
   add_neural_operators(all);
+  add_collective_operators(all);
   add_finite_operators(all);
   return all;
 }
@@ -135,8 +139,7 @@ NativeRun run_native(const OperatorOptions& options, bool quick, const std::func
     progress(suite[next].name);
     ChildOptions child;
     child.body = [&](int out) { work(out, options, quick, suite, next); };
-    child.time_limit =
-        std::chrono::milliseconds(static_cast<std::int64_t>((open_limit_s + options.time_limit_s * static_cast<double>(suite.size() - next)) * 1000));
+    child.time_limit = milliseconds_of(open_limit_s + options.time_limit_s * static_cast<double>(suite.size() - next));
     const auto ended = run_child(child);
     const bool had_device = !run.device.is_null();
     const std::size_t before = next;

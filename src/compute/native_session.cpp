@@ -67,6 +67,20 @@ Result<gpu::Blas*> Session::blas() {
   return blas_.get();
 }
 
+Result<gpu::BlasLt*> Session::blas_lt() {
+  if (blas_lt_ == nullptr) {
+    auto opened = gpu::open_blas_lt(device_, {.library_folders = options_.library_folders});
+    if (!opened) return std::unexpected(opened.error());
+    blas_lt_ = std::move(*opened);
+  }
+  return blas_lt_.get();
+}
+
+Outcome without_library(const Error& error) {
+  const std::string text = error.to_string();
+  return text.find("No such file") != std::string::npos || error.what.starts_with("unsupported") ? Outcome::unsupported(text) : Outcome::fail(text);
+}
+
 Result<gpu::Buffer> Session::upload(const Bytes& bytes) {
   auto buffer = device_.buffer(std::max<std::size_t>(bytes.size(), 1));
   if (!buffer) return buffer;

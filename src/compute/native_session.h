@@ -11,6 +11,7 @@
 #include "compute/native_types.h"
 #include "compute/operator.h"
 #include "gpu/blas.h"
+#include "gpu/blas_lt.h"
 #include "gpu/device.h"
 
 namespace ff::compute {
@@ -59,6 +60,7 @@ class Session {
   [[nodiscard]] bool small() const { return on_cpu() || options_.small; }
   [[nodiscard]] bool quick() const { return quick_; }
   [[nodiscard]] int repeat() const { return options_.repeat; }
+  [[nodiscard]] const std::vector<std::string>& library_folders() const { return options_.library_folders; }
   /// How many elements a test over `gpu_size` elements takes here: fewer on the CPU and in rung 2.
   [[nodiscard]] std::size_t size(std::size_t gpu_size, std::size_t cpu_size) const;
   [[nodiscard]] bool plants(std::string_view fault) const { return options_.plant == fault; }
@@ -68,6 +70,8 @@ class Session {
   Result<gpu::Stream> stream();
   /// The vendor's BLAS; opened when first asked for.
   Result<gpu::Blas*> blas();
+  /// The vendor's library for eight-bit products; opened when first asked for.
+  Result<gpu::BlasLt*> blas_lt();
   Result<gpu::Buffer> upload(const Bytes& bytes);
   Result<gpu::Buffer> upload(Type type, std::span<const double> values) { return upload(encode(type, values)); }
   Result<Bytes> download(gpu::Address from, std::size_t size_bytes);
@@ -100,6 +104,7 @@ class Session {
   std::map<std::string, std::unique_ptr<gpu::Module>, std::less<>> modules_;
   gpu::Stream stream_ = nullptr;
   std::unique_ptr<gpu::Blas> blas_;
+  std::unique_ptr<gpu::BlasLt> blas_lt_;
 };
 
 /// One entry of the native suite.
@@ -116,14 +121,23 @@ void add_reduction_operators(std::vector<NativeOperator>& to);
 void add_parallel_operators(std::vector<NativeOperator>& to);
 void add_gemm_operators(std::vector<NativeOperator>& to);
 void add_blas_operators(std::vector<NativeOperator>& to);
+void add_float8_operators(std::vector<NativeOperator>& to);
 void add_neural_operators(std::vector<NativeOperator>& to);
+void add_collective_operators(std::vector<NativeOperator>& to);
 void add_finite_operators(std::vector<NativeOperator>& to);
 [[nodiscard]] std::vector<NativeOperator> native_operators();
 
-/// A fault that `--plant` knows and the operators (by prefix) that must find it.
+/// What a vendor's library that cannot be opened is: not there is no fault of the device, there and not loadable is one of the installation.
+[[nodiscard]] Outcome without_library(const Error& error);
+
+/// A fault that `--plant` knows, the operators (by prefix) that must find it, and the kind of stress (empty: none plants it).
 struct PlantedFault {
-  std::string_view name, what, found_by;
+  std::string_view name, what, found_by, stress;
 };
 [[nodiscard]] std::span<const PlantedFault> planted_faults();
+/// The list for `--plant help`; with `stress` only what its kinds plant.
+[[nodiscard]] std::string planted_faults_text(bool stress);
+/// Wrong usage when no fault has this name; the remedy lists them.
+Result<void> known_planted_fault(std::string_view name, bool stress);
 
 }  // namespace ff::compute

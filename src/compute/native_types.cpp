@@ -1,5 +1,6 @@
 #include "compute/native_types.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -14,15 +15,19 @@ struct Description {
   std::size_t size;
   double roundoff, underflow;
 };
-constexpr std::array<Description, 9> descriptions{{{"f64", 8, 0x1p-53, 0x1p-1074},
-                                                   {"f32", 4, 0x1p-24, 0x1p-150},
-                                                   {"f16", 2, 0x1p-11, 0x1p-25},
-                                                   {"bf16", 2, 0x1p-8, 0x1p-134},
-                                                   {"i32", 4, 0, 0},
-                                                   {"i8", 1, 0, 0},
-                                                   {"u32", 4, 0, 0},
-                                                   {"u8", 1, 0, 0},
-                                                   {"u64", 8, 0, 0}}};
+constexpr std::array<Description, 13> descriptions{{{"f64", 8, 0x1p-53, 0x1p-1074},
+                                                    {"f32", 4, 0x1p-24, 0x1p-150},
+                                                    {"f16", 2, 0x1p-11, 0x1p-25},
+                                                    {"bf16", 2, 0x1p-8, 0x1p-134},
+                                                    {"i32", 4, 0, 0},
+                                                    {"i8", 1, 0, 0},
+                                                    {"u32", 4, 0, 0},
+                                                    {"u8", 1, 0, 0},
+                                                    {"u64", 8, 0, 0},
+                                                    {"e4m3", 1, 0x1p-4, 0x1p-10},
+                                                    {"e5m2", 1, 0x1p-3, 0x1p-17},
+                                                    {"e4m3fnuz", 1, 0x1p-4, 0x1p-11},
+                                                    {"e5m2fnuz", 1, 0x1p-3, 0x1p-18}}};
 const Description& of(Type type) { return descriptions[static_cast<std::size_t>(type)]; }
 
 template <class T>
@@ -36,8 +41,55 @@ T get(const std::byte* from) {
   return v;
 }
 
+/// An eight-bit format: OCP (Open Compute Project, OFP8, 2023) or fnuz, which gfx94x has (bias one larger, no infinity, no -0).
+struct Float8 {
+  int mantissa, bias;
+  double largest;
+  bool fnuz;
+};
+Float8 float8(Type type) {
+  switch (type) {
+    case Type::e4m3:
+      return {3, 7, 448, false};
+    case Type::e5m2:
+      return {2, 15, 57344, false};
+    case Type::e4m3fnuz:
+      return {3, 8, 240, true};
+    default:
+      return {2, 16, 57344, true};
+  }
+}
+
+/// To nearest, ties to even; beyond the largest number, that.
+std::uint8_t float8_bits(Type type, double value) {
+  const Float8 f = float8(type);
+  if (std::isnan(value)) return f.fnuz ? 0x80 : 0x7f;
+  const double x = std::min(std::abs(value), f.largest);
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  if (x == 0) return static_cast<std::uint8_t>(f.fnuz ? 0 : sign);
+  int e = std::max(std::ilogb(x), 1 - f.bias);
+  int units = static_cast<int>(std::nearbyint(std::ldexp(x, f.mantissa - e)));
+  if (units >= 2 << f.mantissa) {
+    units >>= 1;
+    ++e;
+  }
+  const int one = 1 << f.mantissa;
+  const int bits = units < one ? units : (e + f.bias) * one + (units - one);
+  return static_cast<std::uint8_t>(bits == 0 && f.fnuz ? 0 : sign | bits);
+}
+
+double float8_value(Type type, std::uint8_t bits) {
+  const Float8 f = float8(type);
+  const int magnitude = bits & 0x7f, one = 1 << f.mantissa, e = magnitude / one, fraction = magnitude % one;
+  const double sign = (bits & 0x80) != 0 ? -1 : 1;
+  if (f.fnuz ? bits == 0x80 : f.mantissa == 3 ? magnitude == 0x7f : magnitude > 0x7c) return NAN;
+  if (!f.fnuz && f.mantissa == 2 && magnitude == 0x7c) return sign * INFINITY;
+  return sign * std::ldexp(e == 0 ? fraction : fraction + one, std::max(e, 1) - f.bias - f.mantissa);
+}
+
 }  // namespace
 
+double largest(Type type) { return float8(type).largest; }
 std::string_view type_name(Type type) { return of(type).name; }
 std::size_t type_size(Type type) { return of(type).size; }
 double unit_roundoff(Type type) { return of(type).roundoff; }
@@ -78,6 +130,12 @@ Bytes encode(Type type, std::span<const double> values) {
       case Type::u64:
         put(to, static_cast<std::uint64_t>(v));
         break;
+      case Type::e4m3:
+      case Type::e5m2:
+      case Type::e4m3fnuz:
+      case Type::e5m2fnuz:
+        put(to, float8_bits(type, v));
+        break;
     }
   }
   return out;
@@ -115,6 +173,12 @@ std::vector<double> decode(Type type, std::span<const std::byte> bytes) {
         break;
       case Type::u64:
         out[i] = static_cast<double>(get<std::uint64_t>(from));
+        break;
+      case Type::e4m3:
+      case Type::e5m2:
+      case Type::e4m3fnuz:
+      case Type::e5m2fnuz:
+        out[i] = float8_value(type, get<std::uint8_t>(from));
         break;
     }
   }

@@ -10,7 +10,7 @@
 namespace ff::compute {
 
 /// Element types of native operators, with what error analysis needs of them.
-enum class Type { f64, f32, f16, bf16, i32, i8, u32, u8, u64 };
+enum class Type { f64, f32, f16, bf16, i32, i8, u32, u8, u64, e4m3, e5m2, e4m3fnuz, e5m2fnuz };
 [[nodiscard]] std::string_view type_name(Type type);
 [[nodiscard]] std::size_t type_size(Type type);
 /// Unit roundoff u: half the distance from 1 to the next number (f32: 2^-24). 0 for whole numbers.
@@ -18,6 +18,8 @@ enum class Type { f64, f32, f16, bf16, i32, i8, u32, u8, u64 };
 /// Half the smallest subnormal: what a result near zero may lose beside its relative error.
 [[nodiscard]] double underflow_unit(Type type);
 [[nodiscard]] bool is_real(Type type);
+/// The largest finite number of an eight-bit floating-point type.
+[[nodiscard]] double largest(Type float8);
 
 using Bytes = std::vector<std::byte>;
 /// The values as they lie in memory, each rounded to the type.

@@ -16,7 +16,8 @@ constexpr std::array<TypeName, 4> types{{{"float32", "f32"}, {"float16", "f16"},
 std::optional<double> number(const Value& value) { return value.is_number() ? std::optional(value.as_real()) : std::nullopt; }
 
 TorchCase case_of(const Value& record) {
-  return {std::string(record["name"].as_text()), std::string(record["family"].as_text()), std::string(record["dtype"].as_text())};
+  return {std::string(record["name"].as_text()), std::string(record["family"].as_text()), std::string(record["dtype"].as_text()),
+          std::string(record["route"].as_text())};
 }
 
 std::optional<OperatorResult> result_of(const Value& record) {
@@ -25,6 +26,7 @@ std::optional<OperatorResult> result_of(const Value& record) {
   OperatorResult out;
   out.dtype = short_dtype(record["dtype"].as_text());
   out.name = std::string(record["name"].as_text()) + "." + out.dtype;
+  if (const auto route = record["route"].as_text(); !route.empty()) out.name += "@" + std::string(route);
   out.family = record["family"].as_text();
   out.layer = "torch";
   out.status = *status;

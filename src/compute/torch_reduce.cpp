@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/process.h"
+#include "base/seconds.h"
 #include "base/text.h"
 #include "compute/child_words.h"
 #include "python/python.h"
@@ -20,7 +21,7 @@ Result<Reduced> reduce_operator(const ReduceOptions& options) {
                               {"seconds", options.seconds}});
   call.arguments = {to_json(spec)};
   call.environment = options.environment;
-  call.time_limit = std::chrono::milliseconds(static_cast<long>((options.seconds + 3 * options.limit_s + 180) * 1000));
+  call.time_limit = milliseconds_of(options.seconds + 3 * options.limit_s + 180);
   auto answer = python::run(call);
   if (!answer) return std::unexpected(answer.error());
   Reduced out;
@@ -55,7 +56,7 @@ Result<Reduced> reduce_operator(const ReduceOptions& options) {
 void verify_script(Reduced& reduced, const std::string& python, const std::string& script, double limit_s) {
   ChildOptions child;
   child.argv = {python, script};
-  child.time_limit = std::chrono::milliseconds(static_cast<long>((limit_s + 120) * 1000));
+  child.time_limit = milliseconds_of(limit_s + 120);
   const auto result = run_child(child);
   reduced.script_fails = !result.ok();
   reduced.script_ended = result.describe();

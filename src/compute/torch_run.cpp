@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/seconds.h"
 #include "base/text.h"
 #include "compute/child_words.h"
 #include "python/python.h"
@@ -47,7 +48,7 @@ class Runner {
 
   Result<void> run(const Group& group, OperatorRun& out) {
     auto left = group.cases;
-    while (!left.empty()) {
+    while (!left.empty() && !over()) {
       progress_(fmt::format("{}: {} of {}", group.family, group.cases.size() - left.size() + 1, group.cases.size()));
       const std::string log = options_.evidence.empty() ? std::string() : kernel_log();
       auto answer = python::run(call_for(group, left));
@@ -57,6 +58,7 @@ class Runner {
       if (!records.unavailable.empty())
         return fail("PyTorch has no such device: " + records.unavailable, options_.python,
                     "firstfault check says what is missing; --device cpu tries the operators on the CPU");
+      if (records.hello.is_null() && over()) return {};
       if (records.hello.is_null()) return not_started(answer->child);
       for (auto& result : records.results) out.operators.push_back(std::move(result));
       std::erase_if(left, [&](const TorchCase& one) { return std::ranges::find(records.finished, one) != records.finished.end(); });
@@ -65,7 +67,7 @@ class Runner {
         for (const auto& one : left) out.operators.push_back(lost(one, OperatorStatus::unsupported, "the probe does not know this operator"));
         return {};
       }
-      if (left.empty()) return {};  // it died after the last operator, at exit: the operators are right
+      if (left.empty() || over()) return {};  // it died after the last operator, at exit: the operators are right
       const TorchCase culprit = culprit_of(records, left);
       out.operators.push_back(verdict(culprit, records, answer->child, log));
       std::erase(left, culprit);
@@ -74,13 +76,14 @@ class Runner {
   }
 
  private:
+  [[nodiscard]] bool over() const { return options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline; }
+
   [[nodiscard]] python::Call call_for(const Group& group, const std::vector<TorchCase>& cases) const {
     Value list = Value::list();
-    for (const auto& one : cases) list.push(Value::list({one.name, one.dtype}));
+    for (const auto& one : cases) list.push(Value::list({one.name, one.dtype, one.route}));
     const double limit = group.family == "compile" ? std::max(options_.time_limit_s, 120.0) : options_.time_limit_s;
     Value spec = Value::object(
         {{"device", options_.device}, {"repeats", options_.repeat}, {"limit_s", limit}, {"start_limit_s", 180}, {"cases", std::move(list)}});
-    if (options_.route.is_object()) spec.set("route", options_.route);
     python::Call call;
     call.interpreter = options_.python;
     call.probe = group.probe;
@@ -89,7 +92,10 @@ class Runner {
     // Idle threads of other processes must not be outrun by ours that spin; a value that the user set stays.
     if (std::getenv("OMP_WAIT_POLICY") == nullptr) call.environment.emplace_back("OMP_WAIT_POLICY=PASSIVE");
     // The probe ends itself at an operator's limit (with the stacks of all its threads); this one is for a process that cannot.
-    call.time_limit = milliseconds(static_cast<long>((200 + limit * 2 + 5 * static_cast<double>(cases.size())) * 1000));
+    call.time_limit = milliseconds_of(200 + limit * 2 + 5 * static_cast<double>(cases.size()));
+    if (options_.deadline)
+      call.time_limit = std::clamp(std::chrono::duration_cast<milliseconds>(*options_.deadline - std::chrono::steady_clock::now()), milliseconds(1),
+                                   call.time_limit);
     return call;
   }
 
@@ -116,14 +122,14 @@ class Runner {
   [[nodiscard]] static TorchCase culprit_of(const TorchRecords& records, const std::vector<TorchCase>& left) {
     if (records.unfinished)
       for (const auto& one : left)
-        if (one.name == records.unfinished->name && one.dtype == records.unfinished->dtype) return one;
+        if (one.name == records.unfinished->name && one.dtype == records.unfinished->dtype && one.route == records.unfinished->route) return one;
     return left.front();
   }
 
   [[nodiscard]] OperatorResult lost(const TorchCase& one, OperatorStatus status, std::string detail) const {
     OperatorResult out;
     out.dtype = short_dtype(one.dtype);
-    out.name = one.name + "." + out.dtype;
+    out.name = one.name + "." + out.dtype + (one.route.empty() ? "" : "@" + one.route);
     out.family = one.family;
     out.layer = "torch";
     out.status = status;
@@ -199,14 +205,19 @@ Result<OperatorRun> run_torch(const TorchOptions& options, const std::function<v
       group.probe = one.probe;
       if (!options.cases.empty()) {
         for (const auto& asked : options.cases)
-          if (asked.name == one.name) group.cases.push_back({one.name, one.family, asked.dtype});
+          if (asked.name == one.name) group.cases.push_back({one.name, one.family, asked.dtype, asked.route});
         continue;
       }
       if (!options.names.empty() && std::ranges::none_of(options.names, [&](const std::string& name) { return one.name.starts_with(name); }))
         continue;
       for (const auto& dtype : dtypes) group.cases.push_back({one.name, one.family, dtype});
     }
-    if (!group.cases.empty()) groups.push_back(std::move(group));
+    if (group.cases.empty()) continue;
+    // Chosen cases share a start of PyTorch with others of their probe.
+    if (!options.cases.empty() && !groups.empty() && groups.back().probe == group.probe)
+      groups.back().cases.insert(groups.back().cases.end(), group.cases.begin(), group.cases.end());
+    else
+      groups.push_back(std::move(group));
   }
   if (groups.empty()) return usage_error("no operator has such a name", join(options.names, ", "), "firstfault ops run --torch --all lists them");
   OperatorRun out;

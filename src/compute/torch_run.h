@@ -24,6 +24,9 @@ struct TorchOperator {
 /// One operator in one type: what a verdict is about. The run's name of it is "exp.f32".
 struct TorchCase {
   std::string name, family, dtype;  ///< dtype in PyTorch's words: "float32"
+  /// Through what it goes instead of its own device and type: "cpu/", "/float64", "cpu/float32"; empty: as it is. The run's name of
+  /// it then ends with "@cpu/float32".
+  std::string route{};
   friend bool operator==(const TorchCase&, const TorchCase&) = default;
 };
 
@@ -38,7 +41,7 @@ struct TorchOptions {
   int repeat = 5;
   double time_limit_s = 30;  ///< for one operator in one type
   std::string evidence;      ///< directory for stderr and kernel log of what crashed or hung; empty: none is kept
-  Value route;               ///< object {"device","dtype"}: through what the operators are rerouted (the fallback's cost)
+  std::optional<std::chrono::steady_clock::time_point> deadline;  ///< no child runs longer; what was not tried then has no result
 };
 
 /// The six families and the compile group, in the order in which they run.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/seconds.h"
 #include "python/python.h"
 
 namespace ff::dataset {
@@ -61,7 +62,7 @@ Result<Value> bench_dataset(const BenchOptions& options) {
                                            {"chunk", options.chunk},
                                            {"reader", options.reader}}))};
   const double settings = static_cast<double>(options.workers.size() * options.prefetch.size() * options.batch.size());
-  call.time_limit = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * (120 + settings * (5 * options.seconds + 30))));
+  call.time_limit = milliseconds_of(120 + settings * (5 * options.seconds + 30));
   const auto answer = python::run(call);
   if (!answer) return std::unexpected(answer.error());
   Value reader, split, measured = Value::list(), failed = Value::list();

@@ -47,7 +47,6 @@ Opened open_cuda(const OpenOptions& options) {
   d.api = Api::cuda;
   d.library = library->name();
   int (*retain)(void**, int) = nullptr;
-  int (*set_current)(void*) = nullptr;
   auto slot = [](auto& f) { return reinterpret_cast<void**>(&f); };
   if (auto bound = bind(*library, {{slot(d.init), "cuInit"},
                                    {slot(d.driver_version), "cuDriverGetVersion"},
@@ -58,7 +57,7 @@ Opened open_cuda(const OpenOptions& options) {
                                    {slot(d.device_memory), "cuDeviceTotalMem_v2"},
                                    {slot(d.device_pci), "cuDeviceGetPCIBusId", true},
                                    {slot(retain), "cuDevicePrimaryCtxRetain"},
-                                   {slot(set_current), "cuCtxSetCurrent"},
+                                   {slot(d.set_context), "cuCtxSetCurrent"},
                                    {slot(d.synchronize), "cuCtxSynchronize"},
                                    {slot(d.memory_info), "cuMemGetInfo_v2"},
                                    {slot(d.allocate), "cuMemAlloc_v2"},
@@ -92,6 +91,9 @@ Opened open_cuda(const OpenOptions& options) {
                                    {slot(d.graph_launch), "cuGraphLaunch", true},
                                    {slot(d.graph_release), "cuGraphDestroy", true},
                                    {slot(d.graph_executable_release), "cuGraphExecDestroy", true},
+                                   {slot(d.can_access_peer), "cuDeviceCanAccessPeer", true},
+                                   {slot(d.enable_peer_context), "cuCtxEnablePeerAccess", true},
+                                   {slot(d.copy_peer_context), "cuMemcpyPeer", true},
                                    {slot(d.cuda_error_name), "cuGetErrorName", true}});
       !bound)
     return at(OpenStage::library, bound.error());
@@ -114,6 +116,7 @@ Opened open_cuda(const OpenOptions& options) {
   Properties p;
   p.api = Api::cuda;
   p.index = options.index;
+  p.devices = static_cast<unsigned>(count);
   char text[256] = "";
   if (d.device_name(text, sizeof text - 1, device) == 0) p.name = text;
   const unsigned major = attribute(75), minor = attribute(76);
@@ -136,7 +139,9 @@ Opened open_cuda(const OpenOptions& options) {
   if (char pci[64] = ""; d.device_pci != nullptr && d.device_pci(pci, sizeof pci - 1, device) == 0) p.pci = pci;
   void* context = nullptr;
   if (const int code = retain(&context, device); code != 0) return at(OpenStage::context, d.failed("cuDevicePrimaryCtxRetain", code).error());
-  if (const int code = set_current(context); code != 0) return at(OpenStage::context, d.failed("cuCtxSetCurrent", code).error());
+  d.context = context;
+  d.device = device;
+  if (const int code = d.set_context(context); code != 0) return at(OpenStage::context, d.failed("cuCtxSetCurrent", code).error());
   auto compiler = open_nvrtc(options);
   return std::make_unique<DriverDevice>(std::move(d), compiler ? std::optional(*compiler) : std::nullopt, compile_options(p.target), p,
                                         compiler ? Error{} : compiler.error());

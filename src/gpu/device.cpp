@@ -24,6 +24,9 @@ Result<Buffer> Device::buffer(std::size_t size_bytes) {
   return Buffer(this, *address, size_bytes);
 }
 
+Result<void> Device::copy_from_peer(Address, Device&, Address, std::size_t) { return fail("unsupported: there is one device"); }
+Result<bool> Device::reach(Device&) { return false; }
+
 Result<std::string> compile_only_cuda(const KernelSource& source, const std::string& target, const OpenOptions& options);
 Result<std::string> compile_only_hip(const KernelSource& source, const std::string& target, unsigned wavefront, const OpenOptions& options);
 

@@ -36,6 +36,7 @@ struct Properties {
   unsigned clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
   std::string pci;  ///< "0000:03:00.0"; empty when unknown
   bool integrated = false;
+  unsigned devices = 1;  ///< that the runtime shows, this one among them
 };
 
 using Address = std::uint64_t;  ///< of device memory; 0 is no memory
@@ -52,6 +53,7 @@ struct Extent {
 struct HostKernel {
   const char* name;
   void (*entry)(void** arguments);
+  std::span<const std::size_t> sizes;  ///< bytes of each argument
 };
 
 /// One kernel source, for all back ends: text for the run-time compilers, functions for the CPU.
@@ -137,8 +139,12 @@ class Device {
   virtual Result<void> launch_graph(Graph graph, Stream stream) = 0;
   virtual Result<void> release_graph(Graph graph) = 0;
 
-  /// The raw handle of the device's context for a vendor library; null where there is none.
-  [[nodiscard]] virtual void* native_context() const { return nullptr; }
+  /// Makes this the device of the calling thread again, after another of the same API was opened or used.
+  virtual Result<void> use() { return {}; }
+  /// From the memory of `other`, which is of the same API; through the link between both where there is one.
+  virtual Result<void> copy_from_peer(Address to, Device& other, Address from, std::size_t size_bytes);
+  /// Whether kernels of this device may read the memory of `other` in place; allowed from then on.
+  [[nodiscard]] virtual Result<bool> reach(Device& other);
 
  protected:
   Properties properties_;

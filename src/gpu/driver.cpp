@@ -193,6 +193,35 @@ Result<void> DriverDevice::launch(Function f, Extent grid, Extent block, std::si
               driver_.launch(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, static_cast<unsigned>(shared_bytes), stream, arguments, nullptr));
 }
 
+Result<void> DriverDevice::use() {
+  return done("make the device current", driver_.api == Api::cuda ? driver_.set_context(driver_.context) : driver_.set_device(driver_.device));
+}
+
+Result<void> DriverDevice::copy_from_peer(Address to, Device& other, Address from, std::size_t n) {
+  const auto* peer = dynamic_cast<DriverDevice*>(&other);
+  if (peer == nullptr || peer->driver_.api != driver_.api) return fail("unsupported: devices of two kinds have no common copy", driver_.library);
+  if (driver_.copy_peer_context != nullptr)
+    return done("copy from another device", driver_.copy_peer_context(to, driver_.context, from, peer->driver_.context, n));
+  if (driver_.copy_peer_device != nullptr)
+    return done("copy from another device", driver_.copy_peer_device(to, driver_.device, from, peer->driver_.device, n));
+  return fail("unsupported: this version copies on one device only", driver_.library);
+}
+
+Result<bool> DriverDevice::reach(Device& other) {
+  const auto* peer = dynamic_cast<DriverDevice*>(&other);
+  if (peer == nullptr || driver_.can_access_peer == nullptr) return false;
+  int can = 0;
+  if (const int code = driver_.can_access_peer(&can, driver_.device, peer->driver_.device); code != 0)
+    return driver_.failed("ask for peer access", code);
+  if (can == 0) return false;
+  constexpr int already = 704;  // the same number in both
+  const int code = driver_.enable_peer_context != nullptr  ? driver_.enable_peer_context(peer->driver_.context, 0)
+                   : driver_.enable_peer_device != nullptr ? driver_.enable_peer_device(peer->driver_.device, 0)
+                                                           : already;
+  if (code != 0 && code != already) return driver_.failed("allow peer access", code);
+  return true;
+}
+
 Result<void> DriverDevice::begin_capture(Stream stream) {
   if (driver_.begin_capture == nullptr || driver_.end_capture == nullptr || driver_.graph_launch == nullptr ||
       (driver_.graph_instantiate == nullptr && driver_.graph_instantiate_old == nullptr))

@@ -66,7 +66,17 @@ struct Driver {
   int (*module_function)(Function* function, void* module, const char* name) = nullptr;
   int (*launch)(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, Stream stream,
                 void** arguments, void** extra) = nullptr;
+  // Of several devices. CUDA knows a device by its context, HIP by its number.
+  void* context = nullptr;
+  int device = 0;
+  int (*set_context)(void* context) = nullptr;
+  int (*set_device)(int device) = nullptr;
   // May be absent.
+  int (*can_access_peer)(int* can, int device, int peer) = nullptr;
+  int (*enable_peer_context)(void* context, unsigned flags) = nullptr;
+  int (*enable_peer_device)(int device, unsigned flags) = nullptr;
+  int (*copy_peer_context)(Address to, void* to_context, Address from, void* from_context, std::size_t size) = nullptr;
+  int (*copy_peer_device)(Address to, int to_device, Address from, int from_device, std::size_t size) = nullptr;
   int (*begin_capture)(Stream stream, int mode) = nullptr;
   int (*end_capture)(Stream stream, void** graph) = nullptr;
   int (*graph_instantiate)(Graph* executable, void* graph, unsigned long long flags) = nullptr;
@@ -128,6 +138,9 @@ class DriverDevice : public Device {
   Result<Graph> end_capture(Stream stream) override;
   Result<void> launch_graph(Graph graph, Stream stream) override;
   Result<void> release_graph(Graph graph) override;
+  Result<void> use() override;
+  Result<void> copy_from_peer(Address to, Device& other, Address from, std::size_t size_bytes) override;
+  Result<bool> reach(Device& other) override;
 
  private:
   Result<void> done(std::string_view call, int code) const {

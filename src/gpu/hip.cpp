@@ -109,7 +109,6 @@ Opened open_hip(const OpenOptions& options) {
   d.api = Api::hip;
   d.library = library->name();
   int (*runtime_version)(int*) = nullptr;
-  int (*set_device)(int) = nullptr;
   int (*properties)(void*, int) = nullptr;
   int (*properties_r0600)(void*, int) = nullptr;
   auto slot = [](auto& f) { return reinterpret_cast<void**>(&f); };
@@ -122,7 +121,10 @@ Opened open_hip(const OpenOptions& options) {
                                    {slot(d.device_attribute), "hipDeviceGetAttribute"},
                                    {slot(d.device_memory), "hipDeviceTotalMem"},
                                    {slot(d.device_pci), "hipDeviceGetPCIBusId", true},
-                                   {slot(set_device), "hipSetDevice"},
+                                   {slot(d.set_device), "hipSetDevice"},
+                                   {slot(d.can_access_peer), "hipDeviceCanAccessPeer", true},
+                                   {slot(d.enable_peer_device), "hipDeviceEnablePeerAccess", true},
+                                   {slot(d.copy_peer_device), "hipMemcpyPeer", true},
                                    {slot(properties), "hipGetDeviceProperties", true},
                                    {slot(properties_r0600), "hipGetDevicePropertiesR0600", true},
                                    {slot(d.synchronize), "hipDeviceSynchronize"},
@@ -181,7 +183,8 @@ Opened open_hip(const OpenOptions& options) {
   int device = 0;
   if (const int code = d.device_get(&device, options.index); code != 0)
     return at(OpenStage::device, with_runtime(d.failed("hipDeviceGet", code).error(), access));
-  if (const int code = set_device(options.index); code != 0)
+  d.device = options.index;
+  if (const int code = d.set_device(options.index); code != 0)
     return at(OpenStage::context, with_runtime(d.failed("hipSetDevice", code).error(), access));
   const auto attribute = [&](int number) {
     int value = 0;
@@ -190,6 +193,7 @@ Opened open_hip(const OpenOptions& options) {
   Properties p;
   p.api = Api::hip;
   p.index = options.index;
+  p.devices = static_cast<unsigned>(count);
   p.runtime = runtime;
   char text[256] = "";
   if (d.device_name(text, sizeof text - 1, device) == 0) p.name = text;

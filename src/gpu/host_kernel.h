@@ -3,6 +3,7 @@
 // What kernel sources see when they are compiled into this program for the CPU back end: a block's threads are fibers on one
 // OS thread, so that barriers and wavefront operations do what they do on a GPU.
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <tuple>
@@ -39,6 +40,7 @@ struct Entry;
 template <class... A, void (*kernel)(A...)>
 struct Entry<kernel> {
   static void call(void** arguments) { unpack(kernel, arguments, std::index_sequence_for<A...>()); }
+  static constexpr std::size_t sizes[sizeof...(A)] = {sizeof(A)...};
 };
 
 }  // namespace ff::gpu::host

@@ -7,7 +7,7 @@
 
 namespace ff::gpu {
 
-/// The kernels of this program, one source a topic: memory, elementwise, reduction, matrix, neural, parallel, finite. The same
+/// The kernels of this program, one source a topic: memory, elementwise, reduction, matrix, neural, parallel, finite, float8. The same
 /// text is compiled into the program for the CPU (kernels_host.cpp) and embedded for the run-time compilers.
 [[nodiscard]] std::span<const KernelSource> kernel_sources();
 /// One of them; null when there is none of that name.

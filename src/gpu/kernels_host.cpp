@@ -14,6 +14,7 @@ namespace {
 // One order: later files use words of earlier ones only through the prelude.
 #include "gpu/kernels/elementwise.h"
 #include "gpu/kernels/finite.h"
+#include "gpu/kernels/float8.h"
 #include "gpu/kernels/matrix.h"
 #include "gpu/kernels/memory.h"
 #include "gpu/kernels/neural.h"
@@ -38,6 +39,7 @@ FF_TEXT(matrix)
 FF_TEXT(neural)
 FF_TEXT(parallel)
 FF_TEXT(finite)
+FF_TEXT(float8)
 
 namespace {
 #define FF_SOURCE(name)                                                                                                                            \
@@ -50,7 +52,7 @@ std::string_view prelude_text() { return {ff_kernel_prelude_begin, static_cast<s
 
 std::span<const KernelSource> kernel_sources() {
   static const KernelSource sources[] = {FF_SOURCE(memory), FF_SOURCE(elementwise), FF_SOURCE(reduction), FF_SOURCE(matrix),
-                                         FF_SOURCE(neural), FF_SOURCE(parallel),    FF_SOURCE(finite)};
+                                         FF_SOURCE(neural), FF_SOURCE(parallel),    FF_SOURCE(finite),    FF_SOURCE(float8)};
   return sources;
 }
 

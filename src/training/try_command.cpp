@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/seconds.h"
 #include "base/text.h"
 #include "training/judge.h"
 #include "training/statistics.h"
@@ -139,10 +140,9 @@ CheckResult judge_end(const Attempt& a, const Plan& plan, const std::string& wha
   Value measured = Value::object({{"command", join(filled(plan, a.out, false), " ")},
                                   {"ended", a.child.describe()},
                                   {"records", a.log.records.size()},
-                                  {"duration_s", static_cast<double>(a.child.duration.count()) / 1000}});
+                                  {"duration_s", seconds_of(a.child.duration)}});
   if (a.child.ok())
-    return CheckResult::pass(fmt::format("{} ended regularly after {} records, {:.1f} s", what, a.log.records.size(),
-                                         static_cast<double>(a.child.duration.count()) / 1000),
+    return CheckResult::pass(fmt::format("{} ended regularly after {} records, {:.1f} s", what, a.log.records.size(), seconds_of(a.child.duration)),
                              measured);
   if (a.child.start_errno != 0)
     return CheckResult::error(Error{"cannot be started: " + errno_text(a.child.start_errno), plan.argv.empty() ? "" : plan.argv.front(),

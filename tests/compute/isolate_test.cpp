@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "compute/debug_agent.h"
+#include "support/paths.h"
 
 namespace ff::compute {
 namespace {
@@ -122,6 +126,34 @@ TEST(Isolate, WhatCannotBeStartedIsAnError) {
   const auto found = isolate(options, [](std::string_view) {});
   ASSERT_FALSE(found.has_value());
   EXPECT_EQ(found.error().where, "/nonexistent/program");
+}
+
+TEST(DebugAgent, BothFormatsNameKernelInstructionAndWaves) {
+  const auto old = read_debug_agent(*read_file(test::source_directory() / "tests/fuzz/corpus/debug_agent/rocm6"));
+  EXPECT_EQ(old.waves, 3u);
+  EXPECT_EQ(old.kernels, (std::vector<std::string>{"scatter_add(float*, int const*, int)"}));
+  EXPECT_EQ(old.instructions, (std::vector<std::string>{"0x7ff77e253430 <+6192>:    s_waitcnt vmcnt(0) lgkmcnt(0)"}));
+  EXPECT_EQ(old.counters, (std::map<std::string, std::size_t>{{"0x7ff77e253408", 2}, {"0x7ff77e2533fc", 1}}));
+  EXPECT_TRUE(old.fault.starts_with("Memory access fault by GPU node-4"));
+  EXPECT_TRUE(old.code_object.starts_with("file:///home/user/step"));
+  const auto text = agent_text(old);
+  EXPECT_TRUE(contains(text, "3 waves stopped: MEMORY_VIOLATION (3); program counters: 0x7ff77e253408 (2), 0x7ff77e2533fc (1)")) << text;
+  const auto now = read_debug_agent(*read_file(test::source_directory() / "tests/fuzz/corpus/debug_agent/rocm7"));
+  EXPECT_EQ(now.waves, 2u);
+  EXPECT_EQ(now.kernels, (std::vector<std::string>{"scatter_add(float*, int const*, int)"}));
+  EXPECT_EQ(now.reasons, (std::map<std::string, std::size_t>{{"ASSERT_TRAP", 1}, {"MEMORY_VIOLATION", 1}}));
+  EXPECT_TRUE(now.fault.starts_with("OFFLOAD ERROR"));
+}
+
+TEST(DebugAgent, WhatItDidNotPrintIsNothing) {
+  EXPECT_TRUE(read_debug_agent("").empty());
+  EXPECT_TRUE(read_debug_agent("step 3 loss 0.1\nwave_height: 3\n=> 4\n").empty());
+  EXPECT_EQ(agent_text(read_debug_agent("x")), "");
+}
+
+TEST(DebugAgent, AnyTruncationIsRead) {
+  const auto text = *read_file(test::source_directory() / "tests/fuzz/corpus/debug_agent/rocm6");
+  for (std::size_t size = 0; size < text.size(); ++size) EXPECT_LE(read_debug_agent(std::string_view(text).substr(0, size)).waves, 3u);
 }
 
 std::vector<std::string> late(std::string_view script) {

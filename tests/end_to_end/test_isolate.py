@@ -41,7 +41,9 @@ class Isolate(unittest.TestCase):
         for arguments in (["isolate"], ["isolate", "--only", "nonsense", "--", "true"], ["isolate", "--expect", "text", "--", "true"],
                           ["isolate", "--expect", "slow", "--", "true"]):
             self.assertEqual(run(*arguments).returncode, 2, arguments)
-        self.assertEqual(run("isolate", "--", "/nonexistent/program").returncode, 3)
+        for program in ("/nonexistent/program", "no-such-program-anywhere"):
+            process = run("isolate", "--json", "--", program)
+            self.assertEqual((process.returncode, document(process)["where"]), (2, program))
 
     def test_the_switches_are_listed(self):
         value = document(run("isolate", "--list", "--json"))

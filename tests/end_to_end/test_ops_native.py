@@ -1,9 +1,10 @@
 """firstfault ops run --native, ops compare, ops compile, stress: right on the CPU and on a stand-in for HIP; every planted fault is found."""
-import json, os, pathlib, signal, subprocess, tempfile, time, unittest
+import json, os, pathlib, re, signal, subprocess, tempfile, time, unittest
 
 from harness import BINARY, document, run
 
 DOUBLE = pathlib.Path(BINARY).parent / "hip_double"
+VENDOR = pathlib.Path(BINARY).parent / "vendor_double"
 # Planted fault: the family to run, the operators that must find it and how.
 PLANTED = {"flipped-bit": ("memory", "memory.round-trip", "fail"), "flipped-bit-device": ("memory", "memory.patterns", "fail"),
            "wrong-kernel": ("elementwise", "elementwise.add.f32", "fail"), "off-by-one": ("reduction", "reduction.sum.f32.exact", "fail"),
@@ -30,7 +31,7 @@ class Native(Base):
         self.assertEqual((code, bad), (0, []))
         self.assertGreater(value["summary"]["pass"], 150)
         unsupported = {o["family"] for o in value["operators"] if o["status"] == "unsupported"}
-        self.assertLessEqual(unsupported, {"blas", "launch"})  # no vendor library, no graphs on a CPU
+        self.assertLessEqual(unsupported, {"blas", "launch", "collective"})  # no vendor library, no graphs on a CPU
 
     def test_both_wavefronts(self):
         for wavefront in ("32", "64"):
@@ -52,6 +53,17 @@ class Native(Base):
         process = run("ops", "run", "--native", "--device", "cpu", "--plant", "nothing", env=self.env)
         self.assertEqual(process.returncode, 2)
         self.assertIn("flipped-bit", process.stderr)
+        process = run("stress", "all", "--device", "cpu", "--plant", "wrong-kernel", env=self.env)  # a fault of ops run only
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("short-launch", process.stderr)
+
+    def test_the_plants_are_listed(self):
+        for arguments, listed, not_listed in ((("ops", "run", "--native"), "wrong-kernel", None), (("stress", "all"), "short-launch", "wrong-kernel")):
+            process = run(*arguments, "--plant", "help", env=self.env)
+            self.assertEqual(process.returncode, 0)
+            self.assertIn(listed, process.stdout)
+            if not_listed:
+                self.assertNotIn(not_listed, process.stdout)
 
     def test_runs_are_compared(self):
         self.ops("--device", "cpu", "--family", "launch", "--repeat", "2", "--runs", self.runs.name + "/a")
@@ -125,11 +137,75 @@ class Hip(Base):
         self.assertEqual(process.returncode, 3)
         self.assertTrue(value["remedy"])
 
+    def test_collectives_and_vendor_products(self):
+        """Stand-ins for RCCL, rocBLAS and hipBLASLt: every call with its arguments, over one device and over three."""
+        env = {"FIRSTFAULT_LIBRARIES": "%s:%s" % (DOUBLE, VENDOR), "FF_DOUBLE_TARGET": "gfx942:sramecc+:xnack-"}
+        for devices in ("1", "3"):
+            code, value = self.ops("--device", "hip", "--small", "--repeat", "2", "--family", "collective,blas", env={**env, "FF_DOUBLE_DEVICES": devices})
+            status = {o["name"]: o["status"] for o in value["operators"]}
+            self.assertEqual({n: s for n, s in status.items() if s not in ("pass", "unsupported")}, {})
+            self.assertEqual((code, status["collective.all-reduce.bf16"], status["collective.all-to-all.f32"], status["blas.bf16.exact"]), (0, "pass", "pass", "pass"))
+            self.assertEqual((status["blas.e4m3fnuz.e4m3fnuz.exact"], status["blas.e4m3.e4m3.exact"]), ("pass", "unsupported"))
+            self.assertEqual(status["collective.peer-copy"], "pass" if devices == "3" else "unsupported")
+            self.assertIn("%s rank" % devices, next(o["detail"] for o in value["operators"] if o["name"] == "collective.all-reduce.f32"))
+        code, value = self.ops("--device", "hip", "--small", "--repeat", "2", "--family", "collective", "--plant", "wrong-rank", env={**env, "FF_DOUBLE_DEVICES": "3"})
+        self.assertEqual({o["status"] for o in value["operators"] if o["name"] != "collective.peer-copy"}, {"fail"})
+        for fault, error in (("ncclCommInitAll:3", "ncclCommInitAll: internal error (3)"), ("ncclAllReduce:3", "ncclAllReduce: internal error (3)"),
+                             ("hipblasLtMatmul:6", "hipblasLtMatmul: status 6"), ("rocblas_gemm_strided_batched_ex:6", "rocblas_gemm_strided_batched_ex: status 6")):
+            with self.subTest(fault):
+                code, value = self.ops("--device", "hip", "--small", "--repeat", "1", "--name", "collective.all-reduce.f32,blas.f32.exact,blas.e4m3fnuz.e4m3fnuz", env={**env, "FF_VENDOR_FAIL": fault})
+                self.assertEqual((code, [error in o["detail"] for o in value["operators"] if o["status"] in ("crash", "fail")]), (1, [True]))
+
+    @unittest.skipUnless(os.environ.get("FIRSTFAULT_LONG"), "a long test")
+    def test_every_call_that_fails_costs_an_operator_and_no_more(self):
+        text = (pathlib.Path(__file__).resolve().parents[1] / "gpu/hip_double.cpp").read_text()
+        calls = sorted(set(re.findall(r"^int (hip\w+)\(", text, re.M)))
+        self.assertGreater(len(calls), 45)
+        for call in calls:
+            for code in (1, 2, 719, 999):
+                with self.subTest(call=call, code=code):
+                    process = run("ops", "run", "--native", "--json", "--device", "hip", "--small", "--repeat", "1", "--family", "allocation,memory,launch",
+                                  env={**self.env, "FF_DOUBLE_FAIL": "%s:%d" % (call, code)}, timeout=60)
+                    self.assertIn(process.returncode, (0, 1, 3), process.stderr)
+                    if process.returncode == 3:
+                        self.assertTrue(document(process)["remedy"])
+                    else:
+                        self.assertNotIn("hang", {o["status"] for o in document(process)["operators"]})
+
     def test_kernels_compile_without_a_device(self):
         process = run("ops", "compile", "--target", "gfx942", "--json", env={**self.env, "FF_DOUBLE_DEVICES": "0"})
         value = document(process)
         self.assertEqual((process.returncode, {r["status"] for r in value["results"]}), (0, {"pass"}))
         self.assertEqual(run("ops", "compile", "--target", "riscv").returncode, 2)
+
+    def test_a_missing_compiler_is_no_verdict_about_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for library in ("libamdhip64.so.6", "libhiprtc.so.6"):
+                pathlib.Path(folder, library).write_bytes(b"\x7fELF" + b"\0" * 100)
+            process = run("ops", "compile", "--target", "gfx942", "--json", env={**self.env, "FIRSTFAULT_LIBRARIES": folder})
+        if process.returncode == 0:
+            self.skipTest("this machine has a hipRTC of its own")
+        self.assertEqual(process.returncode, 3)
+        self.assertEqual({r["status"] for r in document(process)["results"]}, {"not-run"})
+
+
+class Pack(Base):
+    def test_one_command_runs_and_packs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process = run("ops", "pack", "-o", "here.tar.zst", "--steps", "snapshot,stress", "--device", "cpu", "--for", "1s", "--json", env={**self.env, "HF_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz012345"}, cwd=folder, timeout=200)
+            value = document(process)
+            self.assertEqual([(s["step"], s["exit_code"]) for s in value["steps"]], [("snapshot", 0), ("stress", 0)], value)
+            self.assertEqual(process.returncode, 0)
+            names = subprocess.run(["tar", "--zstd", "-tf", "here.tar.zst"], cwd=folder, capture_output=True, text=True, check=True).stdout.split()
+            for name in ("pack.json", "machine.tar.zst", "stress.json"):
+                self.assertIn(name, names)
+            self.assertTrue(any(name.startswith("runs/") and name.endswith("stress.json") for name in names), names)
+            subprocess.run(["tar", "--zstd", "-xf", "here.tar.zst"], cwd=folder, check=True)
+            self.assertFalse([p for p in pathlib.Path(folder).rglob("*") if p.is_file() and b"hf_abcdefghij" in p.read_bytes()])
+
+    def test_wrong_usage(self):
+        self.assertEqual(run("ops", "pack", "--steps", "everything", env=self.env).returncode, 2)
+        self.assertEqual(run("ops", "pack", "--python", "/nonexistent/python", env=self.env).returncode, 2)
 
 
 class Stress(Base):

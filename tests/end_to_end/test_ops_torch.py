@@ -4,6 +4,7 @@ import json, os, pathlib, stat, subprocess, sys, tempfile, unittest
 from harness import ROOT, document, run
 
 PYTHON = "/usr/bin/python3"
+TORCH = os.environ.get("FIRSTFAULT_TORCH_PYTHON", PYTHON)
 PLANTED = str(ROOT / "tests/planted")
 THREADS = {"OMP_NUM_THREADS": "1"}
 # What starts PyTorch many times; tools/long_tests.sh sets it.
@@ -37,9 +38,13 @@ class Folder(unittest.TestCase):
 
 class WithoutTorch(Folder):
     def test_an_interpreter_that_is_none(self):
-        process = self.ops("ops", "run", "--torch", "--python", "/nonexistent/python", "--device", "cpu", "--json")
-        self.assertEqual(process.returncode, 3)
-        self.assertIn("/nonexistent/python", document(process)["where"])
+        (self.folder / "x.py").write_text("")
+        (self.folder / "ops.json").write_text(json.dumps({"schema": "firstfault/ops/1", "layer": "torch", "device": {}, "repeat": 1, "operators": []}))
+        for command in (("ops", "run", "--torch", "--device", "cpu"), ("ops", "reduce", "exp"), ("ops", "isolate", "exp"), ("ops", "fallback", "ops.json"), ("nan", "x.py")):
+            for python in ("/nonexistent/python", "no-such-python-anywhere"):
+                with self.subTest(command[:2], python=python):
+                    process = self.ops(*command, "--python", python, "--json")
+                    self.assertEqual((process.returncode, document(process)["where"]), (2, python))
 
     def test_a_torch_that_does_not_import(self):
         process = self.ops("ops", "run", "--torch", "--python", self.python("raise ImportError('libamdhip64.so.6: cannot open shared object file')"), "--device", "cpu", "--json")
@@ -118,18 +123,32 @@ class PlantedFaults(Folder):
         process = self.ops("ops", "fallback", "last", "-o", "fallback.py", "--json", plant=plant)
         routes = {one["name"] + "." + one["dtype"]: one["to_dtype"] for one in document(process)["routes"]}
         self.assertEqual(routes, {name: "f64" for name, verdict in expected.items() if verdict != "pass"} | {"sum_all.f32": "f64"})
+        # A small training that calls all seven: right without the faults, and with them by way of the module.
         script = self.folder / "train.py"
-        script.write_text("import torch\nimport fallback\nimport torch.nn.functional as F\nx = torch.full((3, 5), 30.0, requires_grad=True)\n"
-                          "y = torch.cumsum(F.silu(x), 1).topk(2, 1)[0].sum()\ny.backward()\nprint(float(y), float(x.grad.sum()))\n")
-        env = dict(os.environ, PYTHONPATH=PLANTED, FIRSTFAULT_PLANT=plant, **THREADS)
-        ended = subprocess.run([PYTHON, script], env=env, cwd=self.folder, capture_output=True, text=True, timeout=120)
-        self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertEqual(ended.stdout.split(), ["810.0", "27.0"])
-        self.assertEqual(ended.stderr.count("torch.cumsum in float32 (crash)"), 1)
+        script.write_text(TRAINING)
+        ended = {}
+        for kind, env in (("right", dict(os.environ, **THREADS)), ("rerouted", dict(os.environ, PYTHONPATH=PLANTED, FIRSTFAULT_PLANT=plant, REROUTE="1", **THREADS))):
+            ended[kind] = subprocess.run([PYTHON, script], env=env, cwd=self.folder, capture_output=True, text=True, timeout=120)
+            self.assertEqual(ended[kind].returncode, 0, ended[kind].stderr)
+        losses = {kind: [float(word) for word in process.stdout.split()] for kind, process in ended.items()}
+        self.assertEqual(len(losses["right"]), 4)
+        self.assertLess(losses["right"][-1], losses["right"][0])
+        for right, rerouted in zip(losses["right"], losses["rerouted"]):
+            self.assertAlmostEqual(right, rerouted, delta=1e-5 * abs(right))
+        self.assertEqual(ended["rerouted"].stderr.count("torch.cumsum in float32 (crash)"), 1)
+
+    def test_the_time_for_a_fallback_is_bounded(self):
+        plant = "exp:ulp,softmax:odd"
+        self.ops("ops", "run", "--torch", "--python", PYTHON, "--device", "cpu", "--dtype", "float32", "--repeat", "2", "--name", "exp,softmax", "--json", plant=plant)
+        process = self.ops("ops", "fallback", "last", "-o", "fallback.py", "--seconds", "1", "--json", plant=plant)  # PyTorch has not started by then
+        value = document(process)
+        self.assertEqual((process.returncode, value["routes"], value["file"]), (1, [], None))
+        self.assertIn("within 1 s", value["left_out"][0])
 
     @long
     def test_reduced_to_a_short_script_that_fails_by_itself(self):
-        for plant, name in (("softmax:odd", "softmax"), ("cumsum:crash", "cumsum")):
+        for plant, name in (("exp:ulp", "exp"), ("softmax:odd", "softmax"), ("sum:nondet", "sum"), ("silu:nanlarge", "silu"), ("cumsum:crash", "cumsum"),
+                            ("topk:hang", "topk"), ("layer_norm:leak", "layer_norm")):
             with self.subTest(plant):
                 value = document(self.ops("ops", "reduce", name + ".f32", "--python", PYTHON, "--device", "cpu", "--limit", "5", "--seconds", "60", "-o", self.folder, "--json", plant=plant))
                 self.assertTrue(value["failed"])
@@ -145,6 +164,26 @@ class PlantedFaults(Folder):
         effects = {one["switch"]: one["effect"] for one in value["outcomes"]}
         self.assertEqual(effects, {"unchanged": "none", "serialise": "cured", "one-thread": "none"})
 
+
+TRAINING = """
+import os
+import torch
+import torch.nn.functional as F
+if os.environ.get("REROUTE"):
+    import fallback
+torch.manual_seed(0)
+w = torch.randn(7, 7).requires_grad_(True)
+x = torch.randn(5, 7) * 30
+optimizer = torch.optim.SGD([w], lr=0.05)
+for step in range(4):
+    h = F.layer_norm(F.silu(x @ w), (7,))
+    h = torch.cumsum(torch.exp(h * 0.1), 1).topk(5, 1)[0]
+    loss = (torch.softmax(h, -1) * torch.arange(5.0)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(float(loss.detach()))
+"""
 
 MODEL = """
 import torch, torch.nn as nn
@@ -186,6 +225,41 @@ class NanSearch(Folder):
         found = value["found"]
         self.assertEqual((code, found["stage"], found["module"], found["operator"]), (1, "backward", "4", "SqrtBackward0"))
 
+    def test_a_gradient_that_only_a_parameter_gets(self):
+        code, value = self.search("h = h + self.up.bias * torch.sqrt((self.up.bias * 0).abs()) if self.i == 2 else h")
+        found = value["found"]
+        self.assertEqual((code, found["stage"], found["module"], found["operator"]), (1, "backward", "2", "SqrtBackward0"))
+
+    def test_between_two_models_of_the_script(self):
+        (self.folder / "model.py").write_text(
+            "import torch, torch.nn as nn\na, b = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), nn.Linear(4, 2)\n"
+            "h = a(torch.ones(3, 4))\nb(torch.sqrt((h * 0).abs()) + h).sum().backward()\n")
+        found = document(self.ops("nan", "model.py", "--python", PYTHON, "--json"))["found"]
+        self.assertEqual((found["stage"], found["module"], found["operator"]), ("backward", "", "SqrtBackward0"))
+
+    def test_what_stopped_the_script_itself_is_found(self):
+        (self.folder / "model.py").write_text(
+            "import torch\nnet = torch.nn.Linear(2, 2)\nwith torch.no_grad():\n    y = net(torch.full((1, 2), float('inf')))\nassert torch.isfinite(y).all(), 'bad'\n")
+        found = document(self.ops("nan", "model.py", "--python", PYTHON, "--json"))["found"]
+        self.assertEqual((found["stage"], found["module"], found["verdict"]), ("forward", "Linear", "inputs"))
+
+    def test_a_step_that_the_grad_scaler_skips_is_no_fault(self):
+        version = subprocess.run([TORCH, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True).stdout
+        if tuple(map(int, (version or "0.0").split(".")[:2])) < (2, 3):
+            self.skipTest("FIRSTFAULT_TORCH_PYTHON names no PyTorch whose GradScaler works on the CPU")
+        script = MODEL.replace("for step in range(2):", "scaler = torch.amp.GradScaler('cpu', init_scale=SCALE)\noptimizer = torch.optim.SGD(net.parameters(), lr=1e-3)\nfor step in range(4):").replace(
+            "    loss.backward()", "    optimizer.zero_grad()\n    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()")
+        for scale, line, expected in (("2.0**127", "h = h * 30", (0, True)), ("65536.0", "h = h + torch.sqrt((h * 0).abs()) if self.i == 4 else h", (1, False))):
+            with self.subTest(line):
+                (self.folder / "model.py").write_text((script % line).replace("SCALE", scale))
+                process = self.ops("nan", "model.py", "--python", TORCH, "--json")
+                value = document(process)
+                self.assertEqual((process.returncode, value["finite"]), expected, value)
+                if value["finite"]:
+                    self.assertGreater(value["clean"]["scaler_skips"], 0)
+                else:
+                    self.assertEqual((value["found"]["module"], value["found"]["operator"], value["found"]["verdict"]), ("4", "SqrtBackward0", "arithmetic"))
+
     @long
     def test_a_wrong_kernel_is_told_from_an_overflow(self):
         # What is above 20 in block 2 stays so after it: forward meets block 2 first, backward block 5.
@@ -198,7 +272,7 @@ class NanSearch(Folder):
 
     @long
     def test_what_a_mask_takes_away_is_harmless(self):
-        code, value = self.search("h = h + torch.sqrt(torch.relu(h - 100)) if self.i == 4 else h")
+        code, value = self.search("h = h + torch.sqrt(nn.ReLU()(h - 100)) if self.i == 4 else h")
         self.assertEqual((code, value["finite"]), (0, True))
         self.assertGreater(value["clean"]["masked"], 0)
 

@@ -101,11 +101,13 @@ struct Double {
   OpenOptions options;
   Double() {
     options.library_folders = {FIRSTFAULT_HIP_DOUBLE};
+    ::setenv("FF_DOUBLE_DEVICES", "2", 1);
     void* handle = ::dlopen(FIRSTFAULT_HIP_DOUBLE "/libamdhip64.so.6", RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) fail = reinterpret_cast<void (*)(const char*, int, int)>(::dlsym(handle, "ff_double_fail"));
   }
   ~Double() {
     if (fail != nullptr) fail("", 0, 0);
+    ::unsetenv("FF_DOUBLE_DEVICES");
   }
 };
 
@@ -152,6 +154,26 @@ Result<void> everything(const OpenOptions& options) {
              if (!function) return std::unexpected(function.error());
              return d.launch(*function, {2, 1, 1}, {64, 1, 1}, 0,
                              Arguments<Address, unsigned, unsigned, std::uint64_t>(a->address(), 3u, 1u, 1024ull), *stream);
+           },
+           [&] { return d.begin_capture(*stream); },
+           [&]() -> Result<void> {
+             auto graph = d.end_capture(*stream);
+             if (!graph) return std::unexpected(graph.error());
+             if (auto ok = d.launch_graph(*graph, *stream); !ok) return ok;
+             return d.release_graph(*graph);
+           },
+           [&]() -> Result<void> {
+             auto other = open(Api::hip, {.index = 1, .library_folders = options.library_folders});
+             if (!other) return std::unexpected(other.error().error);
+             auto reach = d.reach(**other);
+             if (!reach) return std::unexpected(reach.error());
+             if (auto ok = d.use(); !ok) return ok;
+             return d.copy_from_peer(a->address(), **other, b->address(), 4096);
+           },
+           [&]() -> Result<void> {
+             auto own = d.allocate(64);
+             if (!own) return std::unexpected(own.error());
+             return d.release(*own);
            },
            [&] { return d.release_event(*e); },
            [&] { return d.release_event(*f); },
@@ -211,6 +233,15 @@ TEST(HipDouble, EveryErrorAtEveryCallIsAnErrorThatNamesIt) {
                                        "hipModuleLoadData",
                                        "hipModuleGetFunction",
                                        "hipModuleLaunchKernel",
+                                       "hipStreamBeginCapture",
+                                       "hipStreamEndCapture",
+                                       "hipGraphInstantiateWithFlags",
+                                       "hipGraphLaunch",
+                                       "hipGraphExecDestroy",
+                                       "hipDeviceCanAccessPeer",
+                                       "hipDeviceEnablePeerAccess",
+                                       "hipMemcpyPeer",
+                                       "hipFree",
                                        "hiprtcCreateProgram",
                                        "hiprtcCompileProgram",
                                        "hiprtcGetCodeSize",
@@ -238,6 +269,7 @@ TEST(HipDouble, EveryErrorAtEveryCallIsAnErrorThatNamesIt) {
     for (int c = from; c <= to; ++c) codes.push_back(c);
   for (const auto& call : calls)
     for (const int code : codes) {
+      if (call == "hipDeviceEnablePeerAccess" && code == 704) continue;  // it says that it is allowed already
       hip.fail(call.c_str(), code, 1);
       const auto ok = everything(hip.options);
       ASSERT_FALSE(ok) << call << " failed with " << code << " and nobody noticed";
@@ -249,7 +281,8 @@ TEST(HipDouble, EveryErrorAtEveryCallIsAnErrorThatNamesIt) {
 
 TEST(HipDouble, NotEveryReadingIsNeeded) {
   Double hip;
-  for (const char* call : {"hipRuntimeGetVersion", "hipDeviceGetName", "hipDeviceGetAttribute", "hipDeviceTotalMem", "hipDeviceGetPCIBusId"}) {
+  for (const char* call : {"hipRuntimeGetVersion", "hipDeviceGetName", "hipDeviceGetAttribute", "hipDeviceTotalMem", "hipDeviceGetPCIBusId",
+                           "hipModuleUnload", "hiprtcDestroyProgram", "hipGraphDestroy"}) {
     hip.fail(call, 1, 1);
     EXPECT_TRUE(everything(hip.options)) << call;
   }

@@ -20,6 +20,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/fiber.h"
@@ -195,6 +196,19 @@ int launch(const Kernel& k, gpu::Extent grid, gpu::Extent block, unsigned shared
   return answer.starts_with("unsupported") ? not_supported : launch_failure;
 }
 
+/// One launch with its arguments kept, for graphs.
+struct Recorded {
+  Kernel* kernel;
+  gpu::Extent grid, block;
+  unsigned shared;
+  std::vector<std::string> arguments;
+};
+struct Stream {
+  bool capturing = false;
+  std::vector<Recorded> recorded;
+};
+using Graph = std::vector<Recorded>;
+
 struct Event {
   std::chrono::steady_clock::time_point at;
   bool recorded = false;
@@ -362,12 +376,12 @@ int hipMemsetD8Async(Address to, unsigned char value, std::size_t size, void*) {
 }
 int hipStreamCreateWithFlags(void** stream, unsigned) {
   FF_ENTRY;
-  *stream = std::malloc(1);
+  *stream = new Stream();
   return success;
 }
 int hipStreamDestroy(void* stream) {
   FF_ENTRY;
-  std::free(stream);
+  delete static_cast<Stream*>(stream);
   return success;
 }
 int hipStreamSynchronize(void*) {
@@ -453,13 +467,75 @@ int hipModuleGetFunction(void** function, void* module, const char* name) {
   *function = &found->second;
   return success;
 }
-int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void*,
+int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* on,
                           void** arguments, void**) {
   FF_ENTRY;
   const std::uint64_t threads = static_cast<std::uint64_t>(bx) * by * bz;
   if (gx == 0 || gy == 0 || gz == 0 || threads == 0 || threads > 1024) return invalid_configuration;
   if (shared > 65536) return invalid_value;
-  return launch(*static_cast<Kernel*>(function), {gx, gy, gz}, {bx, by, bz}, shared, arguments);
+  auto& kernel = *static_cast<Kernel*>(function);
+  if (auto* stream = static_cast<Stream*>(on); stream != nullptr && stream->capturing) {
+    const std::vector<std::size_t> sizes =
+        kernel.host != nullptr ? std::vector<std::size_t>(kernel.host->sizes.begin(), kernel.host->sizes.end()) : kernel.sizes;
+    Recorded one{&kernel, {gx, gy, gz}, {bx, by, bz}, shared, {}};
+    for (std::size_t i = 0; i < sizes.size(); ++i) one.arguments.emplace_back(static_cast<const char*>(arguments[i]), sizes[i]);
+    stream->recorded.push_back(std::move(one));
+    return success;
+  }
+  return launch(kernel, {gx, gy, gz}, {bx, by, bz}, shared, arguments);
+}
+int hipStreamBeginCapture(void* stream, int) {
+  FF_ENTRY;
+  if (stream == nullptr) return invalid_handle;
+  static_cast<Stream*>(stream)->capturing = true;
+  return success;
+}
+int hipStreamEndCapture(void* stream, void** graph) {
+  FF_ENTRY;
+  auto& s = *static_cast<Stream*>(stream);
+  if (!s.capturing) return invalid_value;
+  s.capturing = false;
+  *graph = new Graph(std::exchange(s.recorded, {}));
+  return success;
+}
+int hipGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  FF_ENTRY;
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  return success;
+}
+int hipGraphLaunch(void* executable, void*) {
+  FF_ENTRY;
+  for (auto& one : *static_cast<Graph*>(executable)) {
+    std::vector<void*> arguments;
+    for (auto& bytes : one.arguments) arguments.push_back(bytes.data());
+    if (const int code = launch(*one.kernel, one.grid, one.block, one.shared, arguments.data()); code != success) return code;
+  }
+  return success;
+}
+int hipGraphDestroy(void* graph) {
+  FF_ENTRY;
+  delete static_cast<Graph*>(graph);
+  return success;
+}
+int hipGraphExecDestroy(void* executable) {
+  FF_ENTRY;
+  delete static_cast<Graph*>(executable);
+  return success;
+}
+int hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  FF_ENTRY;
+  *can = device != peer ? 1 : 0;
+  return success;
+}
+int hipDeviceEnablePeerAccess(int, unsigned) {
+  FF_ENTRY;
+  return success;
+}
+int hipMemcpyPeer(Address to, int, Address from, int, std::size_t size) {
+  FF_ENTRY;
+  if (!arena().inside(to, size) || !arena().inside(from, size)) return invalid_value;
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+  return success;
 }
 const char* hipGetErrorName(int code) {
   switch (code) {

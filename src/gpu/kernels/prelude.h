@@ -163,7 +163,7 @@ FF_DEVICE u32 ff_atomic_add_system(u32* p, u32 v) { return __hip_atomic_fetch_ad
 #define FF_DEVICE [[maybe_unused]] static inline
 #define FF_SHARED(type, name, count) static thread_local type name[count]
 #define FF_DYNAMIC(type, name) type* name = static_cast<type*>(host::place->dynamic_shared)
-#define FF_K(name) HostKernel{#name, &host::Entry<&name>::call},
+#define FF_K(name) HostKernel{#name, &host::Entry<&name>::call, host::Entry<&name>::sizes},
 #define FF_KERNELS(set, list) constexpr HostKernel set##_kernels[] = {list};
 FF_DEVICE u32 ff_thread() { return host::place->thread.x; }
 FF_DEVICE u32 ff_thread_y() { return host::place->thread.y; }
