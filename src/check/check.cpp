@@ -16,7 +16,7 @@ std::string_view rung_title(Rung rung) { return titles[static_cast<std::size_t>(
 
 std::optional<Rung> rung_from_name(std::string_view name) {
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<Rung>(i);
+    if (names[i] == name || name == std::to_string(i + 1)) return static_cast<Rung>(i);
   return std::nullopt;
 }
 

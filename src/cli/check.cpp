@@ -32,7 +32,8 @@ int list_checks(bool json) {
 
 Result<void> validate(const CheckOptions& o) {
   if (!o.rung.empty() && !rung_from_name(o.rung))
-    return usage_error("there is no rung \"" + o.rung + "\"", "--rung", "device, compute, dataset, model, step, resume, episode or evaluation");
+    return usage_error("there is no rung \"" + o.rung + "\"", "--rung",
+                       "device, compute, dataset, model, step, resume, episode or evaluation, or its number 1 to 8");
   if (const auto unknown = ladder::unknown_checks(o.only); !unknown.empty())
     return usage_error("there is no check " + join(unknown, ", "), "--only", "firstfault check --list lists them");
   if (!o.inputs.device.empty() && o.inputs.device != "cpu" && o.inputs.device != "gpu" && o.inputs.device != "hip" && o.inputs.device != "cuda")
@@ -92,8 +93,9 @@ int check(CheckOptions options) {
 void add_check(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<CheckOptions>();
   app.add_option("--from", o->from, "Judge a capture, a bundle or loose files instead of this machine (may be given several times)");
-  app.add_option("--dataset", o->inputs.dataset, "A LeRobot dataset: climbs rung 3");
-  app.add_option("--policy", o->inputs.policy, "Weights or a checkpoint directory: climbs rung 4");
+  app.add_option("--dataset", o->inputs.dataset, "A LeRobot dataset: climbs rung 3 (default with --workload reference: its own demonstrations)");
+  app.add_option("--policy", o->inputs.policy,
+                 "Weights or a checkpoint directory: climbs rung 4 (default with --workload reference: its own policy)");
   app.add_option("--python", o->inputs.python, "The interpreter or environment to look at (default: the active one)");
   app.add_option("--workload", o->inputs.workload, "reference, lerobot or command: climbs rungs 5 to 8");
   app.add_option("--results", o->inputs.results,
@@ -105,7 +107,7 @@ void add_check(CLI::App& app, int& exit_code) {
       "gpu: the default, the first that opens; hip, cuda: that one (cuda skips rung 1); cpu: rung 1 is skipped and the rest runs on the CPU");
   app.add_option("--work-root", o->inputs.work_root, "The project's directory: its commit and lock files are recorded");
   app.add_option("--config", o->configs, "A configuration file that belongs to the work: copied into the restore point");
-  app.add_option("--rung", o->rung, "Only this rung");
+  app.add_option("--rung", o->rung, "Only this rung (device … evaluation, or 1 … 8)");
   app.add_option("--only", o->only, "Only this check and what it needs (may be given several times)");
   app.add_flag("--keep-going", o->keep_going, "Climb on after a fault");
   app.add_flag("--wake", o->wake, "Read sleeping GPUs too, which wakes them");

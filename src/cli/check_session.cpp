@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "base/file.h"
@@ -15,6 +16,7 @@
 #include "cli/options.h"
 #include "diagnosis/explain.h"
 #include "knowledge/knowledge.h"
+#include "ladder/built_in_inputs.h"
 #include "report/ladder_report.h"
 #include "report/machine_summary.h"
 
@@ -170,12 +172,14 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   CheckInputs inputs = options.inputs;
   inputs.live = options.from.empty();
   inputs.allow_probes = inputs.live;
+  ladder::Options climb;
+  if (!options.rung.empty()) climb.only_rung = rung_from_name(options.rung);
+  if (inputs.workload == "reference") progress.show("… recording the demonstrations of the built-in workload");
+  if (auto added = ladder::add_built_in_inputs(inputs, climb.only_rung, run.file("artifacts")); !added) return std::unexpected(added.error());
   std::map<std::string, std::shared_ptr<void>> scratch;
   CheckContext context{session.capture, session.machine,       **knowledge,
                        inputs,          run.file("artifacts"), [&progress](std::string_view text) { progress.show(text); }};
   context.scratch = &scratch;
-  ladder::Options climb;
-  if (!options.rung.empty()) climb.only_rung = rung_from_name(options.rung);
   climb.only_checks = options.only;
   climb.keep_going = options.keep_going;
   climb.up_to_check = up_to_check;
@@ -204,6 +208,11 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
 
   if (auto written = run.write("report.json", to_json(session_document(session, run.path()), 2) + "\n"); !written)
     return std::unexpected(written.error());
+  std::error_code error;
+  for (const auto& drawing : report::drawings(session.climb)) {
+    std::filesystem::create_directories(std::filesystem::path(run.file(drawing.name)).parent_path(), error);
+    if (auto written = run.write(drawing.name, drawing.svg); !written) return std::unexpected(written.error());
+  }
   if (auto written = run.write("report.md", report::ladder_markdown(session.climb, report_context(session, options, run.path()))); !written)
     return std::unexpected(written.error());
   if (auto restored = write_restore_point(session, options, run); !restored)

@@ -1,11 +1,31 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/value.h"
 #include "cli/check_table.h"
 #include "cli/command.h"
+#include "cli/given_path.h"
+#include "cli/options.h"
 #include "rollout/checks.h"
 
 namespace ff::cli {
+namespace {
+
+/// Refuses at the start what the checks could only fail with later.
+Result<void> given_words(const std::string& python, const std::string& environment, const std::string& arguments) {
+  if (!python.empty())
+    if (auto there = given_path(python); !there) return there;
+  if (!environment.empty() && (environment.find(':') == std::string::npos || environment.front() == ':' || environment.back() == ':'))
+    return usage_error("\"" + environment + "\" names no module and id", "--env", "MODULE:ID, for example gym_aloha:gym_aloha/AlohaInsertion-v0");
+  if (arguments.empty()) return {};
+  if (environment.empty()) return usage_error("belongs to an environment", "--env-args", "name it with --env MODULE:ID");
+  const auto parsed = parse_json(arguments, "--env-args");
+  if (!parsed) return usage_error(parsed.error().what, parsed.error().where, "a JSON object, for example '{\"obs_type\": \"pixels\"}'");
+  if (!parsed->is_object()) return usage_error("is no JSON object", "--env-args", "for example '{\"obs_type\": \"pixels\"}'");
+  return {};
+}
+
+}  // namespace
 
 void add_render(CLI::App& app, int& exit_code) {
   app.require_subcommand(1);
@@ -19,6 +39,10 @@ void add_render(CLI::App& app, int& exit_code) {
   check->add_flag("--json", options->json, "Print one JSON document (firstfault/render-check/1)");
   check->add_flag("--all", options->all, "Show passing and skipped checks too");
   check->callback([=, &exit_code] {
+    if (auto given = given_words(options->inputs.python, *environment, *arguments); !given) {
+      exit_code = report_error(given.error());
+      return;
+    }
     options->schema = "firstfault/render-check/1";
     options->subject = "this machine";
     options->inputs.config = environment->empty() ? "" : *environment + "\n" + *arguments;

@@ -133,6 +133,19 @@ int train_files(const TrainOptions& options, const std::string& workload, const 
   return climb.exit_code();
 }
 
+constexpr const char* no_metrics = "The command printed no metrics that are known here, so nothing was judged (docs/training.md lists them).";
+
+ladder::Climb nothing_to_judge() {
+  ladder::Climb out;
+  out.rungs.resize(rung_count);
+  auto& rung = out.rungs[static_cast<std::size_t>(Rung::step)];
+  rung.rung = Rung::step;
+  rung.status = ladder::RungStatus::skip;
+  rung.checks.push_back(CheckResult::skip(no_metrics));
+  rung.checks.back().id = "step.metrics";
+  return out;
+}
+
 int train_watch(const TrainOptions& options, double quiet_s) {
   std::set<std::string> told;
   const ladder::Observer silent;
@@ -153,7 +166,8 @@ int train_watch(const TrainOptions& options, double quiet_s) {
   };
   const auto watched = training::watch(watch);
   if (!watched) return report_error(watched.error());
-  const auto climb = judge_files("log", {join(options.paths, " ")}, &watched->log, silent);
+  const bool judged = !watched->log.records.empty() || !watched->log.events.empty();
+  const auto climb = judged ? judge_files("log", {join(options.paths, " ")}, &watched->log, silent) : nothing_to_judge();
   const int child = watched->exit_status ? *watched->exit_status : 128 + watched->signal.value_or(0);
   // The command's own status is kept; where it says that all is well and the log does not, the log decides.
   const int code = child != 0 ? child : climb.exit_code() == 1 ? 1 : 0;
@@ -166,6 +180,11 @@ int train_watch(const TrainOptions& options, double quiet_s) {
     return code;
   }
   std::cout.flush();
+  if (!judged) {
+    std::cout << "\n" << no_metrics << "\n";
+    if (child != 0) std::cout << "The command ended with status " << child << ", which is kept.\n";
+    return code;
+  }
   std::cout << "\n"
             << report::checks_text(climb, Rung::step, join(options.paths, " "), options.all, report::Style::for_stdout(), report::terminal_width());
   print_plots(climb.rungs[static_cast<std::size_t>(Rung::step)], options.all);
@@ -178,7 +197,20 @@ int train_watch(const TrainOptions& options, double quiet_s) {
   return code;
 }
 
-int train_reference(training::ReferenceRun run, const std::string& fault) {
+/// A run's directory belongs to one run: checkpoints of two would stand beside each other, and the newest decide.
+Result<void> free_run(const training::ReferenceRun& run, bool force) {
+  namespace fs = std::filesystem;
+  const fs::path checkpoints = fs::path(run.out) / "checkpoints";
+  std::error_code error;
+  if (run.out.empty() || run.resume || !fs::exists(checkpoints, error)) return {};
+  if (!force) return usage_error("holds a run already", run.out, "--resume goes on from it, --force removes its checkpoints first");
+  fs::remove_all(checkpoints, error);
+  if (error) return fail("cannot be removed: " + error.message(), checkpoints.string());
+  return {};
+}
+
+int train_reference(training::ReferenceRun run, const std::string& fault, bool force) {
+  if (auto free = free_run(run, force); !free) return report_error(free.error());
   const auto known = reference::fault_from_name(fault);
   if (!known) return report_error(Error{"the built-in workload knows no fault \"" + fault + "\"", "--fault", "docs/training.md lists them", 2});
   run.trainer.fault = *known;
@@ -235,7 +267,9 @@ void add_train(CLI::App& app, int& exit_code) {
   reference->add_option("--episodes", run->episodes, "Demonstrations to train on")->check(CLI::Range(1, 10'000));
   reference->add_flag("--resume", run->resume, "Go on from <out>/checkpoints/last");
   reference->add_option("--fault", *fault, "Make a known mistake (docs/training.md lists them)");
-  reference->callback([run, fault, &exit_code] { exit_code = train_reference(*run, *fault); });
+  auto force = std::make_shared<bool>(false);
+  reference->add_flag("--force", *force, "Remove the checkpoints of a run that <out> holds already");
+  reference->callback([run, fault, force, &exit_code] { exit_code = train_reference(*run, *fault, *force); });
 }
 
 }  // namespace ff::cli

@@ -38,9 +38,10 @@ NodePointer numbers(std::string name, const char* format, const std::vector<T>& 
   return node;
 }
 
-NodePointer text_node(std::string name, const std::vector<std::string>& values) {
+/// `format`: "u" text, "z" bytes.
+NodePointer text_node(std::string name, const std::vector<std::string>& values, const char* format = "u") {
   auto node = std::make_shared<Node>();
-  node->format = "u";
+  node->format = format;
   node->name = std::move(name);
   node->length = static_cast<std::int64_t>(values.size());
   std::vector<std::int32_t> offsets{0};
@@ -172,6 +173,15 @@ void ArrowTable::float_rows(std::string name, std::int64_t width, const std::vec
   std::vector<std::int32_t> offsets;
   for (std::int64_t i = 0; i <= static_cast<std::int64_t>(values.size()); i += width) offsets.push_back(static_cast<std::int32_t>(i));
   columns_.push_back(list_node(std::move(name), std::move(offsets), numbers("element", "f", values)));
+}
+
+void ArrowTable::pictures(std::string name, const std::vector<std::string>& bytes, const std::vector<std::string>& names) {
+  auto node = std::make_shared<Node>();
+  node->format = "+s";
+  node->name = std::move(name);
+  node->length = static_cast<std::int64_t>(bytes.size());
+  node->children = {text_node("bytes", bytes, "z"), text_node("path", names)};
+  columns_.push_back(std::move(node));
 }
 
 ArrowArrayStream ArrowTable::stream() const {

@@ -23,6 +23,8 @@ class ArrowTable {
   void text_lists(std::string name, const std::vector<std::vector<std::string>>& rows);
   /// Rows of `width` float32 each, one after another.
   void float_rows(std::string name, std::int64_t width, const std::vector<float>& values);
+  /// Pictures as Hugging Face datasets keep them: a struct of the encoded file's bytes and its name.
+  void pictures(std::string name, const std::vector<std::string>& bytes, const std::vector<std::string>& names);
 
   [[nodiscard]] std::size_t columns() const { return columns_.size(); }
   /// One batch with all columns. The stream keeps what it needs alive; it may outlive this object. Its release must be called.

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "dataset/judge_metadata.h"
+#include "dataset/metadata_tables.h"
 #include "dataset/picture_statistics.h"
 #include "dataset/statistics.h"
 #include "media/ffmpeg.h"
@@ -386,7 +387,7 @@ class Writer {
 
   Result<void> v3_metadata() {
     if (auto done = write_file(full("meta/stats.json"), to_json(whole_statistics(), 4) + "\n"); !done) return done;
-    if (auto done = v3_tasks(); !done) return done;
+    if (auto done = write_tasks(full("meta/tasks.parquet"), plan_.tasks, parquet_); !done) return done;
     Rewrite job;
     // The sources' own episode rows bring what is not made anew: image statistics, columns of the user's own.
     std::map<std::pair<std::size_t, std::string>, std::int64_t> start;
@@ -438,22 +439,7 @@ class Writer {
       c.reals(prefix + "from_timestamp", begin);
       c.reals(prefix + "to_timestamp", end);
     }
-    for (const auto& f : statistics_) {
-      for (const std::string_view name : {"min", "max", "mean", "std", "q01", "q10", "q50", "q90", "q99"}) {
-        std::vector<std::vector<double>> values;
-        for (const auto& e : f.episodes) values.push_back(statistic(e, name));
-        if (f.integer && (name == "min" || name == "max")) {
-          std::vector<std::vector<std::int64_t>> whole;
-          for (const auto& v : values) whole.emplace_back(v.begin(), v.end());
-          c.integer_lists(fmt::format("stats/{}/{}", f.name, name), whole);
-        } else {
-          c.real_lists(fmt::format("stats/{}/{}", f.name, name), values);
-        }
-      }
-      std::vector<std::vector<std::int64_t>> counts;
-      for (const auto& e : f.episodes) counts.push_back({e.count});
-      c.integer_lists(fmt::format("stats/{}/count", f.name), counts);
-    }
+    add_statistics(c, statistics_);
     for (const auto& [camera, found] : pictures_) {
       for (const std::string_view name : {"min", "max", "mean", "std", "q01", "q10", "q50", "q90", "q99"}) {
         std::vector<std::vector<double>> values;
@@ -470,25 +456,6 @@ class Writer {
     const std::string name = "meta/episodes/chunk-000/file-000.parquet";
     if (auto made = make_parent(name); !made) return made;
     return parquet_.rewrite(full(name), job);
-  }
-
-  /// The pandas frame that lerobot reads: the texts are its index.
-  Result<void> v3_tasks() {
-    Rewrite job;
-    std::vector<std::int64_t> numbers;
-    for (std::size_t t = 0; t < plan_.tasks.size(); ++t) numbers.push_back(static_cast<std::int64_t>(t));
-    job.rows.assign(plan_.tasks.size(), -1);
-    job.columns.integers("task_index", numbers);
-    job.columns.texts("task", plan_.tasks);
-    const auto column = [](const char* name, const char* kind, const char* numpy) {
-      return Value::object({{"name", name}, {"field_name", name}, {"pandas_type", kind}, {"numpy_type", numpy}, {"metadata", Value()}});
-    };
-    job.metadata.emplace_back(
-        "pandas", to_json(Value::object({{"index_columns", Value::list({"task"})},
-                                         {"column_indexes", Value::list()},
-                                         {"columns", Value::list({column("task_index", "int64", "int64"), column("task", "unicode", "object")})},
-                                         {"pandas_version", "2.2.0"}})));
-    return parquet_.rewrite(full("meta/tasks.parquet"), job);
   }
 
   Result<void> others() {

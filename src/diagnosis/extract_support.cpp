@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/python_json.h"
 #include "base/text.h"
 
 namespace ff::diagnosis {
@@ -49,37 +50,6 @@ bool mentions_any(std::string_view s, std::initializer_list<std::string_view> wo
 
 namespace {
 
-/// Puts quotes around NaN, Infinity and -Infinity outside strings.
-std::string quote_nonfinite(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  bool in_text = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_text) {
-      out += c;
-      if (c == '\\' && i + 1 < json.size())
-        out += json[++i];
-      else if (c == '"')
-        in_text = false;
-      continue;
-    }
-    if (c == '"') in_text = true;
-    bool taken = false;
-    for (std::string_view word : {"-Infinity", "Infinity", "NaN"})
-      if (json.substr(i, word.size()) == word) {
-        out += '"';
-        out += word;
-        out += '"';
-        i += word.size() - 1;
-        taken = true;
-        break;
-      }
-    if (!taken) out += c;
-  }
-  return out;
-}
-
 /// Length of the object or list that begins at text[0], by counting brackets outside strings; nothing when it does not end.
 std::optional<std::size_t> balanced(std::string_view text) {
   int depth = 0;
@@ -118,7 +88,7 @@ std::vector<Document> json_documents(std::string_view text) {
     if (begin < text.size() && text[begin] == '{') {
       if (const auto length = balanced(text.substr(begin)); length) {
         const std::string_view block = text.substr(begin, *length);
-        auto value = parse_json(quote_nonfinite(block));
+        auto value = parse_json(without_nonfinite(block, Nonfinite::quoted));
         if (value && value->is_object()) {
           out.push_back({std::move(*value), line});
           line += static_cast<std::uint64_t>(

@@ -33,7 +33,7 @@ std::string workload_input(const CheckInputs& inputs) {
 
 std::string results_input(const CheckInputs& inputs) {
   if (!inputs.results.empty()) return "";
-  if (inputs.workload == "reference") return inputs.live ? "" : "needs a live machine (--from reads a recorded one)";
+  if (inputs.workload == "reference" || inputs.workload == "lerobot") return inputs.live ? "" : "needs a live machine (--from reads a recorded one)";
   return inputs.workload.empty() ? "no --results and no --workload given" : "no --results given: the directory that the evaluation wrote";
 }
 

@@ -1,15 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/text.h"
 #include "diagnosis/explain.h"
 #include "knowledge/knowledge.h"
 #include "model/shared.h"
+#include "python/python.h"
 
 namespace ff::model {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t shown = 5;
@@ -232,21 +231,12 @@ Check make(std::string_view id, std::string_view question, std::string_view how,
           }};
 }
 
-/// `--python` may name an environment.
-std::string interpreter(const std::string& given) {
-  std::error_code error;
-  if (!fs::is_directory(given, error)) return given;
-  for (const auto* name : {"bin/python", "bin/python3"})
-    if (fs::exists(fs::path(given) / name, error)) return (fs::path(given) / name).string();
-  return given;
-}
-
 }  // namespace
 
 std::shared_ptr<const Result<LoadOutcome>> shared_load(const CheckContext& context, const Survey& survey) {
   const auto make_outcome = [&] {
     LoadRequest request;
-    request.python = interpreter(context.inputs.python);
+    request.python = python::interpreter_of(context.inputs.python);
     request.device = context.inputs.device.empty() ? "auto" : context.inputs.device == "cpu" ? "cpu" : "cuda";
     context.progress("the user's framework loads the model");
     return std::make_shared<Result<LoadOutcome>>(load_model(survey, request));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/file.h"
 
@@ -28,6 +29,15 @@ std::vector<std::string> environment_of(const Call& call, const std::string& rec
 
 }  // namespace
 
+std::string interpreter_of(const std::string& given) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(given, error)) return given;
+  for (const auto* name : {"bin/python", "bin/python3"})
+    if (fs::exists(fs::path(given) / name, error)) return (fs::path(given) / name).string();
+  return given;
+}
+
 Result<Answer> run(const Call& call) {
   if (std::ranges::none_of(probes(), [&](const Probe& probe) { return probe.name == call.probe; }))
     return fail("no such probe", call.probe, "this is a fault of FirstFault: report it");
@@ -38,7 +48,7 @@ Result<Answer> run(const Call& call) {
   const std::filesystem::path records = directory->path() / "records.jsonl";
 
   ChildOptions options;
-  options.argv = {call.interpreter, "-B", "-X", "faulthandler", (directory->path() / call.probe).string()};
+  options.argv = {interpreter_of(call.interpreter), "-B", "-X", "faulthandler", (directory->path() / call.probe).string()};
   options.argv.insert(options.argv.end(), call.arguments.begin(), call.arguments.end());
   options.environment = environment_of(call, records.string());
   options.directory = call.directory;

@@ -20,6 +20,9 @@ struct Probe {
 /// Every probe, as compiled into the program (cmake/Probes.cmake).
 std::span<const Probe> probes();
 
+/// The interpreter that `--python` means: an environment's directory stands for its bin/python.
+[[nodiscard]] std::string interpreter_of(const std::string& given);
+
 struct Call {
   std::string interpreter;               ///< the user's python: a path or a name for PATH
   std::string probe;                     ///< the file of probes/ to run, "model_load.py"

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/value.h"
+#include "reference/policy.h"
 
 namespace ff::reference {
 namespace {
@@ -68,43 +69,31 @@ TrainerOptions options_from(const Value& v) {
   return o;
 }
 
-Value config_value(const Statistics& s) {
-  const auto numbers = [](const auto& values) { return Value::list_of(values); };
-  return Value::object(
-      {{"type", "reference"},
-       {"chunk_size", chunk_size},
-       {"n_obs_steps", 1},
-       {"hidden_size", hidden_size},
-       {"normalization", Value::object({{"observation.state", Value::object({{"mean", numbers(s.state_mean)}, {"std", numbers(s.state_std)}})},
-                                        {"action", Value::object({{"mean", numbers(s.action_mean)}, {"std", numbers(s.action_std)}})},
-                                        {"observation.images", Value::object({{"mean", numbers(s.image_mean)}, {"std", numbers(s.image_std)}})}})}});
-}
-
 Result<void> write_all_files(const Trainer& t, const fs::path& root) {
   const Fault fault = t.options().fault;
   std::error_code error;
   for (const char* part : {"pretrained_model", "training_state"})
     if (!fs::create_directories(root / part, error) && error)
       return fail("cannot be created: " + error.message(), root / part, "check space and rights of the output directory");
-  std::vector<SavedTensor> weights, moments;
+  std::vector<SavedTensor> moments;
   Value groups = Value::list();
-  for (const auto& p : t.network.parameters) {
-    weights.push_back({p.name, {p.rows, p.columns}, p.value});
+  Network saved = t.network;
+  for (auto& p : saved.parameters) {
     if (fault == Fault::save_old_weights && p.group == "head")
-      for (float& v : weights.back().values) v *= 0.98F;
+      for (float& v : p.value) v *= 0.98F;
     if (!p.trainable) continue;
     moments.push_back({"state/" + p.name + "/exp_avg", {p.rows, p.columns}, p.mean});
     moments.push_back({"state/" + p.name + "/exp_avg_sq", {p.rows, p.columns}, p.square});
     groups.push(Value::object({{"name", p.name}, {"group", p.group}, {"lr", t.learning_rate(t.progress.schedule_step)}}));
   }
-  std::string weight_bytes = safetensors_bytes(weights);
-  if (fault == Fault::save_truncated) weight_bytes.resize(weight_bytes.size() * 3 / 5);
   const Progress& p = t.progress;
   const fs::path model = root / "pretrained_model", state = root / "training_state";
   const auto put = [&](const fs::path& path, const std::string& content) { return write_flushed(path, content); };
-  if (auto r = put(model / "config.json", to_json(config_value(t.data().statistics), 2)); !r) return r;
+  for (auto& file : policy_files(saved, t.data().statistics)) {
+    if (fault == Fault::save_truncated && file.name == "model.safetensors") file.bytes.resize(file.bytes.size() * 3 / 5);
+    if (auto r = put(model / file.name, file.bytes); !r) return r;
+  }
   if (auto r = put(model / "train_config.json", to_json(options_value(t.options()), 2)); !r) return r;
-  if (auto r = put(model / "model.safetensors", weight_bytes); !r) return r;
   if (fault != Fault::save_no_optimizer) {
     if (auto r = put(state / "optimizer_state.safetensors", safetensors_bytes(moments)); !r) return r;
     if (auto r = put(state / "optimizer_param_groups.json", to_json(groups, 2)); !r) return r;

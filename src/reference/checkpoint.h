@@ -10,7 +10,7 @@ namespace ff::reference {
 
 /// Writes <run>/checkpoints/<step, six digits>/ in LeRobot's layout, then points <run>/checkpoints/last to it:
 ///
-///     pretrained_model/{config.json, model.safetensors, train_config.json}
+///     pretrained_model/{config.json, model.safetensors, both processors (policy.h), train_config.json}
 ///     training_state/{training_step.json, optimizer_state.safetensors, optimizer_param_groups.json,
 ///                     scheduler_state.json, rng_state.json, sampler_state.json}
 ///

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "training/plot.h"
 
 namespace ff::report {
 namespace {
@@ -235,6 +236,17 @@ std::string checks_text(const ladder::Climb& climb, Rung which, const std::strin
   return out;
 }
 
+std::vector<Drawing> drawings(const ladder::Climb& climb) {
+  std::vector<Drawing> out;
+  for (const auto& rung : climb.rungs)
+    for (const auto& check : rung.checks) {
+      if (check.status != Status::fail && check.status != Status::warn && check.id != "step.metrics") continue;
+      if (std::string svg = training::plot_svg(check.measured["plot"]); !svg.empty())
+        out.push_back({check.id, "plots/" + check.id + ".svg", std::move(svg)});
+    }
+  return out;
+}
+
 std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& context) {
   // A cell must not break its table, and foreign text must not become markup or HTML.
   const auto cell = [](std::string_view text) {
@@ -260,6 +272,7 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
   for (const auto& rung : climb.rungs)
     out += fmt::format("| {} | {} | {} |\n", rung_name(rung.rung), ladder::status_name(rung.status),
                        cell(rung.reason.empty() ? count_words(rung) : rung.reason));
+  const auto shown = drawings(climb);
   for (const auto& rung : climb.rungs) {
     if (rung.checks.empty()) continue;
     out += fmt::format("\n## Rung {}\n\n| check | status | |\n|---|---|---|\n", rung_name(rung.rung));
@@ -269,6 +282,9 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
       out += fmt::format("\nEvidence for `{}`:\n\n", c.id);
       for (const auto& e : c.evidence) out += "- `" + cell(place(e)) + "`: " + cell(e.text) + "\n";
     }
+    for (const auto& drawing : shown)
+      if (const CheckResult* c = climb.find(drawing.check); std::ranges::any_of(rung.checks, [&](const CheckResult& own) { return &own == c; }))
+        out += fmt::format("\n![{}: {}]({})\n", drawing.check, cell(c->measured["plot"]["title"].as_text()), drawing.name);
   }
   if (!context.diagnoses.items().empty()) {
     out += "\n## What the logs say\n\n| cause | confidence | |\n|---|---|---|\n";

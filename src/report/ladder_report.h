@@ -28,7 +28,13 @@ struct LadderContext {
 std::string ladder_text(const ladder::Climb& climb, const LadderContext& context, const Style& style, std::size_t width);
 /// The checks of one rung alone (data check, model check): notable ones, or all, then the first fault as above.
 std::string checks_text(const ladder::Climb& climb, Rung rung, const std::string& subject, bool show_all, const Style& style, std::size_t width);
-/// The same with everything, for report.md.
+/// A drawing that belongs to the report, and the check whose finding it shows.
+struct Drawing {
+  std::string check, name, svg;  ///< name: "plots/step.loss-finite.svg", relative to the report
+};
+/// The course of what failed or warns, and of the loss, where the log gave enough of it.
+std::vector<Drawing> drawings(const ladder::Climb& climb);
+/// The same with everything, for report.md; it shows the drawings, which must stand beside it.
 std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& context);
 
 /// The same three from a stored document (firstfault show), without the checks' code.

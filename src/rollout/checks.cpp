@@ -16,9 +16,9 @@ constexpr const char* no_episodes = "no episodes as docs/episode-format.md descr
 CheckResult present(const CheckContext& context) {
   const auto all = shared(context);
   if (!all->survey) {
+    if (all->failed) return *all->failed;
     // A training run writes none; whoever names results alone wants them judged.
-    if (!context.inputs.workload.empty() && context.inputs.workload != "reference")
-      return CheckResult::skip("no episodes: " + all->survey.error().to_string());
+    if (context.inputs.workload == "command") return CheckResult::skip("no episodes: " + all->survey.error().to_string());
     return CheckResult::error(all->survey.error());
   }
   const Survey& s = **all->survey;

@@ -150,6 +150,21 @@ CheckResult held_out(const CheckContext& context) {
   return CheckResult::pass(text, std::move(measured));
 }
 
+CheckResult better_than_untrained(const CheckContext& context) {
+  const auto all = shared(context);
+  if (!all->survey || (*all->survey)->outcomes.empty()) return CheckResult::skip("there are no outcomes");
+  if (!all->untrained) return CheckResult::skip("no untrained policy was run beside it; rollout compare A B compares any two");
+  const Rate& untrained = *all->untrained;
+  Rate trained;
+  for (const auto& r : by_split((*all->survey)->outcomes))
+    if (r.name == "held-out") trained = r;
+  const double p = fisher_exact(untrained.successes, untrained.n, trained.successes, trained.n);
+  Value measured = Value::object({{"trained", trained.text()}, {"untrained", untrained.text()}, {"p", p}});
+  const std::string text = fmt::format("trained {}, untrained {} on the same held-out seeds", trained.text(), untrained.text());
+  if (p < 0.05 && trained.share() > untrained.share()) return CheckResult::pass(text, std::move(measured));
+  return CheckResult::fail("model.not-loaded", text + ": the weights make no difference", std::move(measured)).because({"evaluation", 0, text});
+}
+
 CheckResult reproducible_good(const Survey& s) {
   if (s.seeds_repeated == 0) return CheckResult::skip("no seed occurs twice: rollout compare A B compares two runs of the same seeds");
   return CheckResult::pass(fmt::format("{} gave the same result again", count_of(s.seeds_repeated, "repeated seed")));
@@ -206,6 +221,13 @@ std::vector<Check> table() {
        {"closed-loop.undertrained"},
        {"evaluation.present"},
        &held_out},
+      {"evaluation.better-than-untrained",
+       r,
+       "Does it do better than a policy with its initial weights?",
+       "With the built-in workload: both on the same held-out seeds, Fisher's exact test. Skipped where no untrained policy was run.",
+       {"model.not-loaded"},
+       {"evaluation.present"},
+       &better_than_untrained},
       make("evaluation.reproducible", "Does a seed give the same result again?", "Compares outcomes (and rewards) of equal task and seed.",
            {"closed-loop.not-reproducible"}, &reproducible_good),
   };

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "python/python.h"
 #include "rollout/checks.h"
+#include "rollout/perceptual.h"
 #include "rollout/render_probe.h"
 
 namespace ff::rollout {
@@ -281,19 +282,51 @@ std::vector<std::string> mujoco_environment(const Drawing& d) {
   return {};
 }
 
-CheckResult mujoco(const CheckContext& context) {
-  if (context.inputs.python.empty()) return CheckResult::skip("no --python given: MuJoCo was not tried");
-  const auto d = drawing(context);
+/// The small scene, drawn by the user's MuJoCo with these variables set beside his.
+Result<python::Answer> draw_with_mujoco(const CheckContext& context, std::vector<std::string> variables) {
   python::Call call;
   call.interpreter = context.inputs.python;
   call.probe = "render_mujoco.py";
   call.arguments = {"160", "120"};
-  call.environment = mujoco_environment(*d);
+  call.environment = std::move(variables);
   call.time_limit = std::chrono::seconds(120);
-  const auto answer = python::run(call);
+  return python::run(call);
+}
+
+CheckResult mujoco(const CheckContext& context) {
+  if (context.inputs.python.empty()) return CheckResult::skip("no --python given: MuJoCo was not tried");
+  const auto variables = mujoco_environment(*drawing(context));
+  const auto answer = draw_with_mujoco(context, variables);
   if (!answer) return CheckResult::error(answer.error());
-  auto result = judge_pictures(*answer, "mujoco" + (call.environment.empty() ? std::string() : " (with MUJOCO_GL=egl, which is unset here)"));
-  return result;
+  return judge_pictures(*answer, "mujoco" + (variables.empty() ? std::string() : " (with MUJOCO_GL=egl, which is unset here)"));
+}
+
+/// The picture that a probe recorded; null: it drew none.
+const Value& picture_of(const python::Answer& answer) {
+  static const Value none;
+  const auto found = std::ranges::find_if(answer.records, [](const Value& r) { return r["what"].as_text() == "picture"; });
+  return found == answer.records.end() ? none : *found;
+}
+
+CheckResult renderers_agree(const CheckContext& context) {
+  if (context.inputs.python.empty()) return CheckResult::skip("no --python given: MuJoCo was not tried");
+  if (!osmesa_there()) return CheckResult::skip("no OSMesa (libosmesa6): there is no second renderer to compare with");
+  const auto own = draw_with_mujoco(context, {"MUJOCO_GL=egl", "PYOPENGL_PLATFORM=egl"}),
+             other = draw_with_mujoco(context, {"MUJOCO_GL=osmesa", "PYOPENGL_PLATFORM=osmesa"});
+  if (!own) return CheckResult::error(own.error());
+  if (!other) return CheckResult::error(other.error());
+  const Value &a = picture_of(*own), &b = picture_of(*other);
+  if (a.is_null() || b.is_null()) return CheckResult::skip(std::string(a.is_null() ? "EGL" : "OSMesa") + " drew no picture");
+  const auto distance = look_distance(a["grid"], b["grid"]);
+  if (!distance) return CheckResult::skip("the two pictures have no size in common");
+  const auto name = [](const Value& picture) { return std::string(picture["renderer"].as_text().empty() ? "?" : picture["renderer"].as_text()); };
+  Value measured = Value::object({{"egl", name(a)}, {"osmesa", name(b)}, {"mean_delta_e", distance->mean}, {"largest_delta_e", distance->largest}});
+  const std::string text =
+      fmt::format("EGL ({}) and the CPU's OSMesa ({}) draw the scene {:.2f} apart on average, {:.2f} at most (CIE76; about 2.3 is seen)", name(a),
+                  name(b), distance->mean, distance->largest);
+  constexpr double seen = 2.3;
+  if (distance->mean < seen && distance->largest < 6 * seen) return CheckResult::pass(text, std::move(measured));
+  return CheckResult::fail("render.backend-differs", text, std::move(measured)).because({"mujoco", 0, text});
 }
 
 CheckResult environment(const CheckContext& context) {
@@ -358,6 +391,14 @@ std::vector<Check> table() {
        {"render.egl-unavailable", "render.no-display", "render.backend-differs", "closed-loop.observation-mismatch"},
        {},
        &mujoco},
+      {"episode.render-agrees",
+       r,
+       "Do GPU and CPU draw the same picture?",
+       "With --python and OSMesa here: the same MuJoCo scene by EGL and by OSMesa, compared cell by cell by CIE76 colour difference. Fails when an "
+       "eye would see it.",
+       {"render.backend-differs"},
+       {"episode.render-mujoco"},
+       &renderers_agree},
       {"episode.render-cameras",
        r,
        "Does each camera of the environment see something?",

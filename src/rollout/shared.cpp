@@ -6,13 +6,24 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/text.h"
+#include "check/workload_words.h"
+#include "rollout/lerobot_evaluation.h"
 #include "rollout/reference_episodes.h"
 
 namespace ff::rollout {
 
 namespace {
 
-std::shared_ptr<Shared> make(const SurveyOptions& options) { return std::make_shared<Shared>(Shared{survey(options)}); }
+std::shared_ptr<Shared> make(const SurveyOptions& options) { return std::make_shared<Shared>(Shared{survey(options), {}, {}}); }
+
+/// lerobot-eval counts its seeds up from this one, and does not write them down from 0.4 on.
+std::int64_t lerobot_first_seed(const std::vector<std::string>& words) {
+  std::int64_t seed = 1000;
+  for (const auto& word : lerobot_words(words).eval)
+    if (word.starts_with("--seed=")) seed = to_integer<std::int64_t>(std::string_view(word).substr(7)).value_or(seed);
+  return seed;
+}
 
 }  // namespace
 
@@ -23,7 +34,7 @@ std::shared_ptr<const Shared> shared(const CheckContext& context) {
     SurveyOptions options;
     options.dataset = context.inputs.dataset;
     // What the user names comes first; else the built-in workload makes its own episodes.
-    if (!context.inputs.results.empty() || context.inputs.workload != "reference") {
+    if (!context.inputs.results.empty() || (context.inputs.workload != "reference" && context.inputs.workload != "lerobot")) {
       options.paths = {context.inputs.results};
       return make(options);
     }
@@ -31,15 +42,26 @@ std::shared_ptr<const Shared> shared(const CheckContext& context) {
     CheckContext here = context;
     if (here.artifacts.empty()) {
       auto made = TemporaryDirectory::make();
-      if (!made) return std::make_shared<Shared>(Shared{std::unexpected(made.error())});
+      if (!made) return std::make_shared<Shared>(Shared{std::unexpected(made.error()), {}, {}});
       own = std::move(*made);
       here.artifacts = own->path();
     }
-    const auto path = write_reference_episodes(here);
-    if (!path) return std::make_shared<Shared>(Shared{std::unexpected(path.error())});
-    options.paths = {*path};
+    if (here.inputs.workload == "lerobot") {
+      const auto evaluation = run_lerobot_evaluation(here);
+      if (!evaluation) return std::make_shared<Shared>(Shared{std::unexpected(evaluation.error()), {}, {}});
+      if (evaluation->failed)
+        return std::make_shared<Shared>(Shared{std::unexpected(Error{evaluation->failed->summary, "lerobot-eval", "", 1}), evaluation->failed, {}});
+      options.paths = {evaluation->directory};
+      options.start_seed = lerobot_first_seed(here.inputs.workload_command);
+      return make(options);
+    }
+    const auto own_episodes = write_reference_episodes(here);
+    if (!own_episodes) return std::make_shared<Shared>(Shared{std::unexpected(own_episodes.error()), {}, {}});
+    options.paths = {own_episodes->path};
     options.dataset.clear();  // the user's dataset has nothing to do with the built-in policy
-    return make(options);
+    auto out = make(options);
+    out->untrained = own_episodes->untrained;
+    return out;
   };
   if (context.scratch == nullptr) return read();
   auto& slot = (*context.scratch)["rollout"];

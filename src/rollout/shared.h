@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "check/check.h"
+#include "rollout/evaluation.h"
 #include "rollout/survey.h"
 
 namespace ff::rollout {
@@ -11,6 +13,8 @@ namespace ff::rollout {
 /// What the checks of one climb share: the results are read once.
 struct Shared {
   Result<std::shared_ptr<const Survey>> survey;
+  std::optional<CheckResult> failed;  ///< the evaluation that should have made the results ended with an error
+  std::optional<Rate> untrained;      ///< of an untrained policy on the held-out seeds, where one was run beside it
 };
 std::shared_ptr<const Shared> shared(const CheckContext& context);
 

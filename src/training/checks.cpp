@@ -1,7 +1,6 @@
 #include "training/checks.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "training/judge.h"
@@ -13,45 +12,64 @@ namespace {
 using OfLog = CheckResult (*)(const Log&);
 using OfTree = CheckResult (*)(const CheckpointTree&);
 
-Check of_log(std::string_view id, Rung rung, std::string_view question, std::string_view how, std::vector<std::string_view> causes, OfLog judge) {
+/// What a check needs to be answered.
+enum class From { log, checkpoints, running };
+struct Row {
+  Check check;
+  From from;
+};
+
+Row of_log(std::string_view id, Rung rung, std::string_view question, std::string_view how, std::vector<std::string_view> causes, OfLog judge) {
   std::vector<std::string_view> needs;
   if (id != "step.metrics" && rung == Rung::step) needs.emplace_back("step.metrics");
-  return {id, rung, question, how, std::move(causes), std::move(needs), [judge, rung](const CheckContext& context) {
-            const auto work = work_of(context, rung);
-            if (work->kind == "checkpoint") return CheckResult::skip("checkpoint files alone say nothing about it");
-            if (!work->log) return CheckResult::error(work->log.error());
-            return judge(*work->log);
-          }};
+  return {{id, rung, question, how, std::move(causes), std::move(needs),
+           [judge, rung](const CheckContext& context) {
+             const auto work = work_of(context, rung);
+             if (work->kind == "checkpoint") return CheckResult::skip("checkpoint files alone say nothing about it");
+             if (!work->log) return CheckResult::error(work->log.error());
+             return judge(*work->log);
+           }},
+          From::log};
 }
 
-Check of_tree(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, OfTree judge) {
-  return {id, Rung::resume, question, how, std::move(causes), {}, [judge](const CheckContext& context) {
-            const auto work = work_of(context, Rung::resume);
-            if (!work->checkpoints) return CheckResult::skip("no checkpoint directory was given or found beside the log");
-            if (!*work->checkpoints) return CheckResult::error(work->checkpoints->error());
-            return judge(**work->checkpoints);
-          }};
+Row of_tree(std::string_view id, std::string_view question, std::string_view how, std::vector<std::string_view> causes, OfTree judge) {
+  return {{id,
+           Rung::resume,
+           question,
+           how,
+           std::move(causes),
+           {},
+           [judge](const CheckContext& context) {
+             const auto work = work_of(context, Rung::resume);
+             if (!work->checkpoints) return CheckResult::skip("no checkpoint directory was given or found beside the log");
+             if (!*work->checkpoints) return CheckResult::error(work->checkpoints->error());
+             return judge(**work->checkpoints);
+           }},
+          From::checkpoints};
 }
 
-Check experiment(std::string_view id, Rung rung, std::string_view question, std::string_view how, std::vector<std::string_view> causes,
-                 std::vector<std::string_view> needs = {}) {
-  return {id, rung, question, how, std::move(causes), std::move(needs), [id, rung](const CheckContext& context) {
-            const auto work = work_of(context, rung);
-            const auto found = work->tried.find(id);
-            if (found != work->tried.end()) return found->second;
-            if (work->kind == "log" || work->kind == "checkpoint") return CheckResult::skip("files do not show it: needs a workload that is run");
-            return CheckResult::skip("cannot be tried with workload \"" + work->kind + "\"");
-          }};
+Row experiment(std::string_view id, Rung rung, std::string_view question, std::string_view how, std::vector<std::string_view> causes,
+               std::vector<std::string_view> needs = {}) {
+  return {{id, rung, question, how, std::move(causes), std::move(needs),
+           [id, rung](const CheckContext& context) {
+             const auto work = work_of(context, rung);
+             const auto found = work->tried.find(id);
+             if (found != work->tried.end()) return found->second;
+             if (work->kind == "log" || work->kind == "checkpoint") return CheckResult::skip("files do not show it: needs a workload that is run");
+             return CheckResult::skip("cannot be tried with workload \"" + work->kind + "\"");
+           }},
+          From::running};
 }
 
-std::vector<Check> step_table() {
+std::vector<Row> step_table() {
   constexpr auto step = Rung::step;
   return {
-      experiment("step.runs", step, "Does the workload train at all?",
-                 "Runs a few steps: the built-in workload in this process, a user's command in a child with a time limit. Fails when it dies, hangs "
-                 "or ends with an error; its own "
-                 "words are searched for the cause.",
-                 {"training.configuration", "training.stall", "memory.host-exhausted", "memory.vram-exhausted", "runtime.disk-full"}),
+      experiment(
+          "step.runs", step, "Does the workload train at all?",
+          "Runs a few steps: the built-in workload in this process, a user's command in a child with a time limit. Fails when it dies, hangs "
+          "or ends with an error; its own "
+          "words are searched for the cause.",
+          {"training.configuration", "training.stall", "training.killed", "memory.host-exhausted", "memory.vram-exhausted", "runtime.disk-full"}),
       of_log("step.metrics", step, "Is there a log with metrics?",
              "Reads lerobot-train, HF Trainer (console and trainer_state.json), openpi, LingBot-VLA, tqdm bars, plain step/loss lines, JSON lines, "
              "TensorBoard event files and "
@@ -105,7 +123,7 @@ std::vector<Check> step_table() {
              "step and epoch; warns when the log just "
              "stops before the number of steps that was set.",
              {"memory.vram-exhausted", "memory.host-exhausted", "runtime.disk-full", "container.shared-memory-small", "communication.rank-lost",
-              "kernel-fault.out-of-bounds", "training.configuration", "training.stall"},
+              "kernel-fault.out-of-bounds", "training.configuration", "training.killed", "training.stall"},
              &judge_interruption),
       of_log("step.checkpoints", step, "Were checkpoints saved when they should be?",
              "Compares the save lines with the interval that the run states.", {"training.checkpoint-write-failed"}, &judge_checkpoints),
@@ -130,7 +148,7 @@ std::vector<Check> step_table() {
   };
 }
 
-std::vector<Check> resume_table() {
+std::vector<Row> resume_table() {
   constexpr auto resume = Rung::resume;
   return {
       of_log(
@@ -179,26 +197,29 @@ std::vector<Check> resume_table() {
   };
 }
 
-constexpr std::array<std::string_view, 4> of_checkpoints{"resume.checkpoint-whole", "resume.state-complete", "resume.step-agrees",
-                                                         "resume.last-link"};
-constexpr std::array<std::string_view, 9> by_running{"step.runs",         "step.inputs-range", "step.parameters-move",
-                                                     "step.frozen-still", "step.reproducible", "step.performance",
-                                                     "resume.continues",  "resume.torn-save",  "resume.restore-rate"};
+/// Checks of one table, without what their rows say about the source.
+std::vector<Check> checks_of(const std::vector<Row>& rows) {
+  std::vector<Check> out;
+  for (const auto& row : rows) out.push_back(row.check);
+  return out;
+}
 
 }  // namespace
 
 bool answered_by_files(std::string_view check_id, bool checkpoints) {
-  if (checkpoints) return std::ranges::find(of_checkpoints, check_id) != of_checkpoints.end();
-  return std::ranges::find(by_running, check_id) == by_running.end();
+  for (const auto& table : {step_table(), resume_table()})
+    for (const auto& row : table)
+      if (row.check.id == check_id) return row.from != From::running && (!checkpoints || row.from == From::checkpoints);
+  return false;
 }
 
 std::span<const Check> step_checks() {
-  static const std::vector<Check> all = step_table();
+  static const std::vector<Check> all = checks_of(step_table());
   return all;
 }
 
 std::span<const Check> resume_checks() {
-  static const std::vector<Check> all = resume_table();
+  static const std::vector<Check> all = checks_of(resume_table());
   return all;
 }
 

@@ -41,6 +41,9 @@ struct Ending {
   const char* cause;
   const char* words;
 };
+constexpr const char* killed_words =
+    "it was ended by a signal, and nothing here says who sent it (the kernel for memory, a scheduler at a limit, a person: dmesg and the cgroup's "
+    "memory.events decide)";
 constexpr Ending endings[] = {
     {EventKind::device_memory, "memory.vram-exhausted", "GPU memory ran out"},
     {EventKind::gpu_fault, "kernel-fault.out-of-bounds", "the GPU or its runtime reported a fault"},
@@ -49,7 +52,7 @@ constexpr Ending endings[] = {
     {EventKind::host_memory, "memory.host-exhausted", "the kernel killed it for host memory"},
     {EventKind::worker_died, "memory.host-exhausted", "a loader worker died"},
     {EventKind::rank_lost, "communication.rank-lost", "a rank was lost"},
-    {EventKind::killed, "memory.host-exhausted", "it was killed by a signal"},
+    {EventKind::killed, "training.killed", killed_words},
     {EventKind::interrupted, "training.stall", "a person interrupted it"},
     {EventKind::exception, "training.configuration", "it ended with an exception"},
     {EventKind::traceback, "training.configuration", "it ended with a traceback"},
@@ -217,12 +220,11 @@ CheckResult judge_interruption(const Log& log) {
     return CheckResult::pass(end != nullptr ? "the run ended regularly" : "nothing says that the run was interrupted", std::move(measured));
   if (wanted > 0 && std::isfinite(last->step) && last->step < wanted - (std::isfinite(log.log_every) ? log.log_every : 0) - 0.5 * last->step_unit) {
     measured.set("steps_wanted", wanted);
-    auto result = CheckResult::warn("training.stall",
+    auto result = CheckResult::warn("training.killed",
                                     fmt::format("the log stops at {} of {:.0f} without an end or an error: the process was killed (memory, time "
                                                 "limit of a scheduler, power), or it still runs",
                                                 place(log, *last), wanted),
                                     std::move(measured));
-    result.causes.emplace_back("memory.host-exhausted");
     return result.because(evidence_of(log, *last));
   }
   return CheckResult::pass("nothing says that the run was interrupted", std::move(measured));

@@ -84,6 +84,15 @@ CheckResult judge_metrics(const Log& log) {
     summary += fmt::format(", loss {:.4g} to {:.4g}", with_loss.front()->of(loss), with_loss.back()->of(loss));
   if (std::isfinite(best)) measured.set("loss_min", best);
   if (Value plot = plot_value(log, loss); !plot.is_null()) measured.set("plot", std::move(plot));
+  if (!log.without.empty() || !log.notes.empty()) {
+    measured.set("without_metrics", Value::list_of(log.without));
+    std::string what = log.without.empty() ? log.notes.front() : "no line of metrics was found in " + join(log.without, ", ");
+    const std::size_t more = log.without.empty() ? log.notes.size() - 1 : log.notes.size();
+    if (more > 0) what += fmt::format(" (and {} more note{})", more, more == 1 ? "" : "s");
+    auto result = CheckResult::warn("", summary + "; " + what, std::move(measured));
+    for (const auto& note : log.notes) result.because({log.sources.front(), 0, note});
+    return result;
+  }
   return CheckResult::pass(std::move(summary), std::move(measured));
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <limits>
 
+#include "base/python_json.h"
 #include "base/text.h"
 #include "training/series.h"
 
@@ -96,7 +97,12 @@ std::optional<double> to_metric(std::string_view word) {
     return std::nullopt;
   }
   if (c != '.' && (c < '0' || c > '9')) return std::nullopt;
-  return to_real(word);
+  if (const auto real = to_real(word)) return real;
+  // 1e400 is infinite, as Python reads it.
+  const std::string infinite = without_nonfinite(word[0] == '+' ? word.substr(1) : word, Nonfinite::quoted);
+  if (infinite == "\"Infinity\"") return std::numeric_limits<double>::infinity();
+  if (infinite == "\"-Infinity\"") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
 }
 
 bool Log::has(EventKind kind) const { return first(kind) != nullptr; }

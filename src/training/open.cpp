@@ -150,7 +150,9 @@ Result<Log> read_log(const std::vector<std::string>& paths) {
     const fs::path path(name);
     if (!fs::exists(path, error)) return usage_error("does not exist", name, "name a log file, or a directory that holds logs");
     if (!fs::is_directory(path, error)) {
+      const std::size_t records = log.records.size(), events = log.events.size();
       if (auto read = read_one(path, log); !read) return std::unexpected(read.error());
+      if (log.records.size() == records && log.events.size() == events) log.without.push_back(name);
       continue;
     }
     const auto files = files_of(path);

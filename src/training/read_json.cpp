@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/python_json.h"
 #include "base/text.h"
 #include "training/series.h"
 
@@ -15,42 +16,9 @@ std::optional<double> number_of(const Value& v) {
   return std::nullopt;
 }
 
-bool word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-
 }  // namespace
 
-std::string quote_nonfinite(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  bool inside = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (inside) {
-      out += c;
-      if (c == '\\' && i + 1 < json.size())
-        out += json[++i];
-      else if (c == '"')
-        inside = false;
-      continue;
-    }
-    bool replaced = false;
-    if (c == 'N' || c == 'I' || c == '-') {
-      for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
-        if (json.substr(i).starts_with(word) && (i + word.size() == json.size() || !word_char(json[i + word.size()]))) {
-          out += '"';
-          out += word;
-          out += '"';
-          i += word.size() - 1;
-          replaced = true;
-          break;
-        }
-    }
-    if (replaced) continue;
-    inside = c == '"';
-    out += c;
-  }
-  return out;
-}
+std::string quote_nonfinite(std::string_view json) { return without_nonfinite(json, Nonfinite::quoted); }
 
 bool read_json_record(const Value& object, std::uint32_t source, std::uint64_t line, Log& log) {
   if (!object.is_object()) return false;

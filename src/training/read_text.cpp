@@ -428,7 +428,10 @@ class Reader {
     s = trim(s);
     if (s.size() < 3) return;
     if (s.front() == '{' && s.size() > 2 && s[1] == '"') {
-      if (const auto object = parse_json(quote_nonfinite(s)); object && read_json_record(*object, source_, number, log_)) {
+      const auto object = parse_json(quote_nonfinite(s));
+      if (!object) {
+        if (++torn_ <= 5) log_.notes.push_back(fmt::format("{}, line {}: begins as JSON and is none; it is left out", log_.sources[source_], number));
+      } else if (read_json_record(*object, source_, number, log_)) {
         log_.records.back().part = part_;
         add_format(log_, "JSON lines");
       }
@@ -489,7 +492,7 @@ class Reader {
   std::uint32_t source_;
   Log& log_;
   std::uint32_t part_ = 0;
-  std::size_t begun_at_ = 0;
+  std::size_t begun_at_ = 0, torn_ = 0;
   bool begun_ = false;
 };
 

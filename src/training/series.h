@@ -96,6 +96,7 @@ struct Log {
   std::vector<Event> events;
   Value settings = Value::object();  ///< steps, log_freq, save_freq, batch, frames, learnable, total, warmup_steps, peak_lr …
   std::vector<std::string> notes;    ///< damaged or unread parts, in plain words
+  std::vector<std::string> without;  ///< files that were named and hold neither metrics nor anything of a run's course
   double log_every = unknown;        ///< steps between records
   [[nodiscard]] bool has(EventKind kind) const;
   [[nodiscard]] const Event* first(EventKind kind) const;

@@ -14,6 +14,8 @@
 #include "base/process.h"
 #include "base/seconds.h"
 #include "base/text.h"
+#include "check/workload_words.h"
+#include "python/python.h"
 #include "training/judge.h"
 #include "training/statistics.h"
 #include "training/workload.h"
@@ -62,10 +64,8 @@ Result<Plan> plan_of(const CheckContext& context, const Work& work) {
       return usage_error(
           "needs the environment and a dataset", "--workload lerobot",
           "--python PATH of the environment's interpreter and --dataset DIR; what stands behind -- is added to lerobot-train's arguments");
-    fs::path python(inputs.python);
     std::error_code error;
-    if (fs::is_directory(python, error)) python /= "bin/python";
-    const fs::path program = python.parent_path() / "lerobot-train";
+    const fs::path program = fs::absolute(python::interpreter_of(inputs.python), error).parent_path() / "lerobot-train";
     if (!fs::exists(program, error))
       return usage_error("there is no lerobot-train beside this interpreter", program.string(), "pip install lerobot in that environment");
     plan.steps = 8;
@@ -82,12 +82,11 @@ Result<Plan> plan_of(const CheckContext& context, const Work& work) {
                  "--eval_freq=0",
                  "--wandb.enable=false",
                  "--policy.push_to_hub=false"};
-    const auto given = [&](const char* option) {
-      return std::ranges::any_of(inputs.workload_command, [&](const std::string& w) { return w.starts_with(option); });
-    };
+    const auto train = lerobot_words(inputs.workload_command).train;
+    const auto given = [&](const char* option) { return std::ranges::any_of(train, [&](const std::string& w) { return w.starts_with(option); }); };
     if (!given("--policy.type") && !given("--policy.path")) plan.argv.emplace_back("--policy.type=act");
     if (!given("--policy.device")) plan.argv.push_back("--policy.device=" + std::string(inputs.device == "cpu" ? "cpu" : "cuda"));
-    plan.argv.insert(plan.argv.end(), inputs.workload_command.begin(), inputs.workload_command.end());
+    plan.argv.insert(plan.argv.end(), train.begin(), train.end());
     plan.argv.emplace_back("{resume:--resume=true --config_path={out}/checkpoints/last/pretrained_model/train_config.json}");
   } else {
     plan.argv = inputs.workload_command;
@@ -148,7 +147,7 @@ CheckResult judge_end(const Attempt& a, const Plan& plan, const std::string& wha
     return CheckResult::error(Error{"cannot be started: " + errno_text(a.child.start_errno), plan.argv.empty() ? "" : plan.argv.front(),
                                     "the command stands behind --", 3});
   auto said = judge_interruption(a.log);
-  std::string cause = a.child.timed_out ? "training.stall" : a.child.signal ? "memory.host-exhausted" : "training.configuration";
+  std::string cause = a.child.timed_out ? "training.stall" : a.child.signal ? "training.killed" : "training.configuration";
   if (said.status == Status::fail && !said.causes.empty()) cause = said.causes.front();
   std::string summary = fmt::format("{} ended with {}", what, a.child.describe());
   if (said.status == Status::fail) summary += ": " + said.summary;
@@ -293,6 +292,8 @@ void try_command_step(const CheckContext& context, Work& work) {
   if (!results.empty())
     if (auto tree = read_checkpoints(results.string()); tree) work.checkpoints = std::move(tree);
   if (!a.child.ok()) return;
+  if (const fs::path policy = a.out / "checkpoints/last/pretrained_model"; context.scratch != nullptr && fs::exists(policy))
+    (*context.scratch)[trained_policy_key] = std::make_shared<std::string>(policy);
   work.tried["step.performance"] = performance(a);
   if (!state->plan.fills_out) return;
   context.progress("… running it again from the same seed");

@@ -269,9 +269,9 @@ void try_reference_step(const CheckContext& context, Work& work) {
     const std::size_t reached = work.log->records.size();
     std::string summary = fmt::format("the workload ended after {} steps: {}", reached, child.ok() ? "without its result" : child.describe());
     const bool killed = child.signal && !child.timed_out;
-    if (killed) summary += " (the kernel kills for memory; so does a scheduler at a limit)";
+    if (killed) summary += " (who sent the signal is not known: the kernel for memory, a scheduler at a limit, a person)";
     work.tried["step.runs"] = CheckResult::fail(child.timed_out ? "training.stall"
-                                                : killed        ? "memory.host-exhausted"
+                                                : killed        ? "training.killed"
                                                                 : "training.configuration",
                                                 std::move(summary), Value::object({{"steps_done", reached}, {"ended", child.describe()}}))
                                   .because({"reference workload", 0, child.out.size() > 300 ? child.out.substr(child.out.size() - 300) : child.out});

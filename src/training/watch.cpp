@@ -27,6 +27,22 @@ double resident_of(pid_t pid) {
   return pages ? static_cast<double>(*pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
+/// How often the kernel has killed for memory: on the whole machine (/proc/vmstat), and in our own cgroup (a container's limit).
+std::int64_t memory_kills() {
+  std::int64_t count = 0;
+  const auto add = [&](const std::string& path) {
+    const auto text = read_file(path, 1U << 20U);
+    if (!text) return;
+    for (const auto line : lines(*text))
+      if (line.starts_with("oom_kill ")) count += to_integer<std::int64_t>(trim(line.substr(9))).value_or(0);
+  };
+  add("/proc/vmstat");
+  if (const auto group = read_file("/proc/self/cgroup", 65536))
+    for (const auto line : lines(*group))
+      if (line.starts_with("0::")) add(fmt::format("/sys/fs/cgroup{}/memory.events", line.substr(3)));
+  return count;
+}
+
 struct Stream {
   int from = -1, to = -1;
   std::string text;  ///< all of it that is kept
@@ -56,6 +72,7 @@ Result<Watched> watch(const WatchOptions& options) {
   std::vector<char*> argv;
   for (const auto& word : options.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  const auto kills_before = memory_kills();
   const pid_t pid = ::fork();
   if (pid < 0) return fail("cannot start a process: " + errno_text(errno), "train watch");
   if (pid == 0) {
@@ -146,10 +163,13 @@ Result<Watched> watch(const WatchOptions& options) {
   if (WIFEXITED(status)) result.exit_status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   result.log = read_so_far();
-  if (result.signal)
-    result.log.events.push_back(
-        {EventKind::killed, 0, 0, 0, result.log.records.size(), unknown, unknown,
-         fmt::format("the command was killed by SIG{}", ::sigabbrev_np(*result.signal) != nullptr ? ::sigabbrev_np(*result.signal) : "?")});
+  if (result.signal) {
+    const bool for_memory = *result.signal == SIGKILL && memory_kills() > kills_before;
+    const char* name = ::sigabbrev_np(*result.signal);
+    result.log.events.push_back({for_memory ? EventKind::host_memory : EventKind::killed, 0, 0, 0, result.log.records.size(), unknown, unknown,
+                                 fmt::format("the command was killed by SIG{}; the kernel's count of processes killed for memory (oom_kill) {}",
+                                             name != nullptr ? name : "?", for_memory ? "rose meanwhile" : "did not change")});
+  }
   // The host memory that was seen from outside, where the log has none of its own.
   const bool own = std::ranges::any_of(result.log.records, [](const Record& r) { return r.holds(Quantity::host_memory); });
   if (!own)

@@ -15,6 +15,31 @@ class Check(unittest.TestCase):
     def check(self, *arguments, **keywords):
         return run("check", "--runs", self.runs, *arguments, **keywords)
 
+    def test_the_built_in_workload_climbs_every_rung_but_the_device(self):
+        process = self.check("--workload", "reference", "--device", "cpu", "--json", timeout=300)
+        value = document(process)
+        self.assertEqual(process.returncode, 0, value["first_fault"])
+        status = {r["rung"]: r["status"] for r in value["rungs"]}
+        self.assertEqual(status.pop("device"), "skip", "the CPU was asked for: nothing is claimed about a device")
+        self.assertLessEqual(set(status.values()), {"pass", "warn"}, status)
+        checks = {c["id"]: c for r in value["rungs"] for c in r["checks"]}
+        for identity in ("dataset.statistics", "dataset.global-index", "model.normalization", "model.architecture", "model.features", "resume.continues", "evaluation.better-than-untrained"):
+            self.assertEqual(checks[identity]["status"], "pass", checks[identity])
+        success = checks["evaluation.held-out"]["measured"]["held_out"]
+        self.assertGreater(int(success.split()[0]), 36, success)
+        # What was climbed stays with the run.
+        artifacts = pathlib.Path(value["run"]) / "artifacts"
+        self.assertTrue((artifacts / "dataset/meta/info.json").exists())
+        self.assertTrue((artifacts / "policy/model.safetensors").exists())
+
+    def test_a_rung_is_named_by_word_or_number(self):
+        for rung in ("4", "model"):
+            value = document(self.check("--workload", "reference", "--rung", rung, "--json"))
+            self.assertEqual([r["rung"] for r in value["rungs"] if r["checks"]], ["model"])
+        refused = self.check("--rung", "9")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("1 to 8", refused.stderr)
+
     def test_a_recorded_healthy_machine_holds_rung_1(self):
         process = self.check("--from", HEALTHY, "--json")
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)

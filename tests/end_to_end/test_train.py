@@ -41,6 +41,48 @@ class Check(unittest.TestCase):
         (self.root / name).write_text(text)
         return self.root / name
 
+    def test_a_number_beyond_a_double_is_infinite_and_a_torn_json_line_is_said(self):
+        lines = ['{"step": %d, "loss": %g, "grad_norm": 1.0}\n' % (s, 2 - s / 100) for s in range(1, 21)]
+        lines[12] = '{"step": 13, "loss": 1e400, "grad_norm": 1.0}\n'
+        found = document(run("train", "check", self.log("".join(lines), "loss.jsonl"), "--json"))
+        self.assertEqual(found["first_fault"], "step.loss-finite")
+        lines[12] = '{"step": 13, "loss": \n'
+        found = document(run("train", "check", self.log("".join(lines), "loss.jsonl"), "--json"))
+        metrics = next(c for c in found["checks"] if c["id"] == "step.metrics")
+        self.assertEqual(metrics["status"], "warn")
+        self.assertIn("line 13", metrics["summary"])
+
+    def test_a_second_log_without_metrics_is_named(self):
+        good = self.log("".join(lerobot_line(step) for step in range(200, 4001, 200)))
+        done = run("train", "check", good, self.log("hello\n", "other.txt"))
+        self.assertIn("no line of metrics was found in", done.stdout)
+        self.assertIn("other.txt", done.stdout)
+
+    def test_a_command_that_is_killed_is_not_said_to_have_run_out_of_memory(self):
+        done = run("train", "watch", "--json", "--", "sh", "-c", "for i in 1 2 3; do echo step $i loss 0.$i; done; kill -9 $$")
+        self.assertEqual(done.returncode, 137)
+        check = next(c for c in document(done)["checks"] if c["id"] == "step.interruption")
+        self.assertEqual(check["causes"], ["training.killed"])
+        self.assertIn("oom_kill", " ".join(e["text"] for e in check["evidence"]))
+        self.assertTrue(any("dmesg" in line for line in check["fix"] + check["verify"]))
+
+    def test_a_command_without_metrics_is_no_error(self):
+        done = run("train", "watch", "--", "true")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("nothing was judged", done.stdout)
+        self.assertNotIn("ERR", done.stdout)
+        value = document(run("train", "watch", "--json", "--", "true"))
+        self.assertEqual((value["status"], value["first_fault"], value["exit_code"]), ("skip", None, 0))
+
+    def test_two_built_in_runs_never_share_a_directory(self):
+        train = lambda steps, *more: run("train", "reference", "--out", self.root / "run", "--steps", steps, "--save-freq", "3", "--episodes", "2", *more)
+        self.assertEqual(train(6).returncode, 0)
+        refused = train(6, "--seed", "2")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--force", refused.stderr)
+        self.assertEqual(train(4, "--force").returncode, 0)
+        self.assertEqual(sorted(p.name for p in (self.root / "run/checkpoints").iterdir()), ["000003", "000004", "last"])
+
     def test_a_healthy_log_is_clean_and_a_nan_is_found_with_the_record_before_it(self):
         lines = [lerobot_line(step) for step in range(200, 10001, 200)]
         healthy = run("train", "check", self.log("".join(lines)), "--json")

@@ -1,72 +1,30 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-
-#include "base/file.h"
+#include "loops.h"
 #include "reference/episode.h"
-#include "reference/trainer.h"
-#include "rollout/survey.h"
+#include "reference/policy.h"
 
 namespace ff::rollout {
 namespace {
 
 using reference::LoopFault;
 
-struct Trained {
-  std::shared_ptr<const reference::Dataset> data;
-  std::unique_ptr<reference::Trainer> trainer;
-};
-
-/// One trained policy for all tests: seconds.
-Trained& trained() {
-  static Trained t = [] {
-    Trained out;
-    out.data = std::make_shared<const reference::Dataset>(reference::record_demonstrations(200));
-    reference::TrainerOptions options;
-    options.steps = 2000;
-    out.trainer = std::make_unique<reference::Trainer>(options, out.data);
-    for (std::uint64_t i = 0; i < options.steps; ++i) out.trainer->step();
-    return out;
-  }();
-  return t;
-}
-
-int seeds() {
-  const char* asked = std::getenv("FIRSTFAULT_SEEDS");
-  return asked == nullptr ? 1 : std::max(1, std::atoi(asked));
-}
-
 std::shared_ptr<const Survey> judge(LoopFault fault, int seed) {
   constexpr std::size_t episodes = 12;
-  const auto directory = TemporaryDirectory::make();
-  EXPECT_TRUE(directory);
-  const auto path = (directory->path() / "episodes.jsonl").string();
+  // The policy that is part of the program, and the demonstrations that it learnt from.
+  static auto policy = reference::read_policy(reference::shipped_policy(), "");
+  static const auto data = reference::record_demonstrations(reference::shipped_episodes);
+  EXPECT_TRUE(policy);
   std::string text;
   reference::LoopState state;
   for (std::size_t i = 0; i < episodes; ++i) {
     reference::EpisodeOptions options;
     options.seed = reference::first_held_out_seed + static_cast<std::uint64_t>(seed) * episodes + i;
     options.fault = fault;
-    const auto e = reference::run_episode(trained().trainer->network, trained().data->statistics, options, &state);
-    text += reference::episode_jsonl(e, trained().data->statistics, options, "r", i, Value::object({{"id", "reference"}}));
+    const auto e = reference::run_episode(policy->network, data.statistics, options, &state);
+    text += reference::episode_jsonl(e, data.statistics, options, "r", i, Value::object({{"id", "reference"}}));
   }
-  EXPECT_TRUE(write_file(path, text));
-  if (const char* keep = std::getenv("FIRSTFAULT_KEEP")) {
-    EXPECT_TRUE(write_file(std::string(keep) + "/" + std::string(reference::loop_fault_name(fault)) + ".jsonl", text));
-  }
-  SurveyOptions options;
-  options.paths = {path};
-  const auto out = survey(options);
-  EXPECT_TRUE(out) << out.error().to_string();
-  return out ? *out : std::make_shared<Survey>();
-}
-
-const Finding* likeliest(const Survey& s) {
-  const Finding* best = nullptr;
-  for (const auto& f : s.findings)
-    if (f.check != "episode.stage" && f.check.starts_with("episode.") && (best == nullptr || f.score > best->score)) best = &f;
-  return best;
+  return loops::judge(text, reference::loop_fault_name(fault));
 }
 
 struct Expected {
@@ -75,7 +33,6 @@ struct Expected {
   const char* cause;
 };
 
-/// One test for all: each test is a process of its own, and the training is done once in it.
 TEST(ReferenceLoops, EachFaultIsToldFromAllOthersOnEverySeed) {
   const std::vector<Expected> all{Expected{LoopFault::axes_swapped, "axis-order", "closed-loop.action-convention"},
                                   Expected{LoopFault::sign_flipped, "action-sign", "closed-loop.action-convention"},
@@ -97,21 +54,14 @@ TEST(ReferenceLoops, EachFaultIsToldFromAllOthersOnEverySeed) {
                                   Expected{LoopFault::state_leaks, "action-queue", "closed-loop.episode-state"},
                                   Expected{LoopFault::random_weights, "random-weights", "model.not-loaded"}};
   for (const auto& expected : all)
-    for (int seed = 0; seed < seeds(); ++seed) {
+    for (int seed = 0; seed < loops::seeds(1); ++seed) {
       SCOPED_TRACE(testing::Message() << reference::loop_fault_name(expected.fault) << ", seed " << seed);
-      const auto s = judge(expected.fault, seed);
-      const auto* f = likeliest(*s);
-      if (f == nullptr) {
-        ADD_FAILURE() << "nothing found with " << s->successes() << " successes";
-        continue;
-      }
-      EXPECT_EQ(f->source, expected.source) << f->summary;
-      EXPECT_EQ(f->cause, expected.cause);
+      loops::expect_told(*judge(expected.fault, seed), expected.source, expected.cause);
     }
 }
 
 TEST(ReferenceLoops, NothingIsSeenInCleanRuns) {
-  for (int seed = 0; seed < seeds(); ++seed) {
+  for (int seed = 0; seed < loops::seeds(1); ++seed) {
     const auto s = judge(LoopFault::none, seed);
     EXPECT_GE(s->successes(), 9);
     for (const auto& f : s->findings)

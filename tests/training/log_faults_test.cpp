@@ -219,7 +219,7 @@ const std::vector<Kind>& kinds() {
              "memory. Please try to raise your shared memory limit.\nERROR: "
              "Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n";
        }},
-      {"killed without a word", "step.interruption training.stall",
+      {"killed without a word", "step.interruption training.killed",
        [](Made& r, Random& g) {
          r.lines.resize(middle(r, g));
          r.tail.clear();

@@ -28,7 +28,7 @@ constexpr Kind kinds[] = {
     {"loader-slow", "step.loading training.data-bound"},
     {"tail-slow", "step.tail performance.tail-latency"},
     {"schedule-short", "step.schedule training.learning-rate"},
-    {"dies", "step.runs memory.host-exhausted"},
+    {"dies", "step.runs training.killed"},
     {"save-no-optimizer", "resume.state-complete training.resume-state-missing", true},
     {"save-no-scheduler", "resume.state-complete training.resume-state-missing", true},
     {"save-no-random", "resume.state-complete training.resume-state-missing", true},
