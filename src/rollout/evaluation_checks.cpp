@@ -13,7 +13,11 @@ namespace {
 
 CheckResult present(const CheckContext& context) {
   const auto all = shared(context);
-  if (!all->survey) return CheckResult::skip("there are no results");
+  if (!all->survey) {
+    if (all->failed) return *all->failed;
+    if (context.inputs.workload == "command") return CheckResult::skip("no results: " + all->survey.error().to_string());
+    return CheckResult::error(all->survey.error());
+  }
   const Survey& s = **all->survey;
   for (const auto& r : s.results)
     if (r.only_rate && s.outcomes.empty())
@@ -183,7 +187,13 @@ Check make(std::string_view id, std::string_view question, std::string_view how,
 std::vector<Check> table() {
   constexpr Rung r = Rung::evaluation;
   return {
-      {"evaluation.present", r, "Is there a batch of outcomes?", "Needs the outcome of each episode; a rate alone is a warning.", {}, {}, &present},
+      {"evaluation.present",
+       r,
+       "Is there a batch of outcomes?",
+       "Needs the outcome of each episode; a rate alone is a warning.",
+       {},
+       {"episode.present"},
+       &present},
       make("evaluation.results", "Do the result files agree with themselves?",
            "lerobot-eval: lengths of the lists, pc_success, n_success, n_episodes, intervals, groups against tasks; RoboTwin: counts that jump, "
            "exceptions that were "

@@ -256,7 +256,9 @@ CheckResult judge_pictures(const python::Answer& answer, const std::string& what
   if (!ended) {
     if (error_type == "ModuleNotFoundError") return CheckResult::skip(what + ": " + error);
     const std::string text = error.empty() ? answer.child.describe() : error_type + ": " + error;
-    const bool display = contains(text, "DISPLAY") || contains(text, "GLFW");
+    // MuJoCo's own word is "no context"; GLFW says on standard error that no display is there.
+    const std::string said = text + "\n" + answer.child.err;
+    const bool display = contains(said, "DISPLAY") || contains(said, "GLFW") || contains(said, "X11:");
     auto result = CheckResult::fail(display ? "render.no-display" : "render.egl-unavailable", what + " cannot draw: " + text, std::move(measured));
     const auto tail = lines(answer.child.err);
     for (std::size_t i = tail.size() > 6 ? tail.size() - 6 : 0; i < tail.size(); ++i)

@@ -151,7 +151,7 @@ std::string plot_text(const Value& plot, std::size_t width, std::size_t rows) {
 std::string plot_svg(const Value& plot) {
   const Points p = points_of(plot);
   if (p.x.size() < 2 || p.x_high <= p.x_low) return {};
-  constexpr double w = 640, h = 200, left = 70, right = 15, top = 30, bottom = 30;
+  constexpr double w = 640, h = 200, left = 84, right = 15, top = 30, bottom = 30;
   const auto px = [&](double x) { return left + (x - p.x_low) / (p.x_high - p.x_low) * (w - left - right); };
   const auto py = [&](double y) { return h - bottom - height(p, y) * (h - top - bottom); };
   std::string out = fmt::format(

@@ -1,5 +1,5 @@
 """firstfault rollout, render and video: documents, exit codes, real shapes of result files."""
-import json, os, pathlib, tempfile, unittest
+import json, os, pathlib, sys, tempfile, unittest
 
 import episodes
 from harness import ROOT, document, run
@@ -179,6 +179,67 @@ class RenderAndVideo(unittest.TestCase):
             self.assertIn(run("video", "encode", cut, "-o", cut).returncode, (2, 3))  # it exists already, or there is no ffmpeg
             self.assertEqual(cut.stat().st_size, 100)
         self.assertEqual(run("video", "check", "/nonexistent.mp4").returncode, 2)
+
+
+class Lerobot(unittest.TestCase):
+    """--workload lerobot at rungs 7 and 8: what lerobot-eval is called with, and what becomes of its results and its end."""
+
+    EVAL = """#!{python}
+import json, pathlib, sys
+pathlib.Path({root!r}, "argv").write_text(json.dumps(sys.argv[1:]))
+out = pathlib.Path(next(a for a in sys.argv if a.startswith("--output_dir=")).split("=", 1)[1])
+{body}
+"""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.root = pathlib.Path(place.name)
+        (self.root / "env/bin").mkdir(parents=True)
+        (self.root / "env/bin/python").symlink_to(sys.executable)
+        (self.root / "policy").mkdir()
+        self.dataset = self.root / "dataset"
+        (self.dataset / "meta").mkdir(parents=True)
+        (self.dataset / "meta/info.json").write_text(json.dumps({"features": {"action": {"shape": [2]}, "observation.image": {"dtype": "image"}}}))
+        (self.dataset / "meta/stats.json").write_text(json.dumps({"action": {"mean": [0, 0], "std": [1, 1], "min": [-2, -2], "max": [2, 2]}}))
+
+    def climb(self, body, *words, rung="evaluation"):
+        program = self.root / "env/bin/lerobot-eval"
+        program.write_text(self.EVAL.format(python=sys.executable, root=str(self.root), body=body))
+        program.chmod(0o755)
+        done = run("check", "--workload", "lerobot", "--python", self.root / "env", "--policy", self.root / "policy", "--dataset", self.dataset, "--device", "cpu", "--rung", rung, "--runs", self.root / "runs",
+                   "--json", "--", *words)
+        value = document(done)
+        return done.returncode, {c["id"]: c for r in value["rungs"] for c in r["checks"]}
+
+    def results(self, successes):
+        metrics = {"sum_rewards": [1.0] * len(successes), "max_rewards": [1.0] * len(successes), "successes": successes, "video_paths": []}
+        rate = 100 * sum(successes) / len(successes)
+        group = {"avg_sum_reward": 1.0, "avg_max_reward": 1.0, "pc_success": rate, "n_episodes": len(successes), "video_paths": []}
+        value = {"per_task": [{"task_group": "pusht", "task_id": 0, "metrics": metrics}], "per_group": {"pusht": group}, "overall": group | {"eval_s": 1.0, "eval_ep_s": 0.1}}
+        return f"out.mkdir(parents=True); (out / 'eval_info.json').write_text({json.dumps(value)!r})"
+
+    def test_the_policy_is_evaluated_in_the_dataset_s_simulator(self):
+        code, checks = self.climb(self.results([True] * 30 + [False] * 10), "--eval.n_episodes=40", "--policy.n_action_steps=4", "--seed=7")
+        self.assertEqual(code, 0, checks)
+        self.assertEqual(checks["evaluation.present"]["status"], "pass", checks["evaluation.present"])
+        self.assertEqual(checks["evaluation.success-interval"]["measured"]["successes"], 30)
+        words = json.loads((self.root / "argv").read_text())
+        self.assertLessEqual({f"--policy.path={self.root / 'policy'}", "--env.type=pusht", "--eval.n_episodes=40", "--policy.device=cpu", "--seed=7"}, set(words))
+        self.assertNotIn("--policy.n_action_steps=4", words, "what is for lerobot-train stays with lerobot-train")
+
+    def test_an_evaluation_that_dies_names_the_cause_of_its_own_words(self):
+        code, checks = self.climb("sys.exit('ImportError: Cannot initialize a EGL device display. This likely means that your EGL driver does not support the PLATFORM_DEVICE extension.')", rung="episode")
+        self.assertEqual(code, 1)
+        present = checks["episode.present"]
+        self.assertEqual((present["status"], present["causes"][0].split(".")[0]), ("fail", "render"), present)
+        self.assertIn("EGL", present["evidence"][0]["text"])
+
+    def test_without_a_simulator_or_a_policy_it_says_what_to_give(self):
+        (self.dataset / "meta/info.json").write_text(json.dumps({"features": {"action": {"shape": [5]}}}))
+        code, checks = self.climb(self.results([True]), rung="episode")
+        self.assertEqual(code, 3)
+        self.assertIn("--env.type", checks["episode.present"]["summary"])
 
 
 if __name__ == "__main__":

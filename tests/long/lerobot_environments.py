@@ -22,10 +22,10 @@ SMALL = ["--policy.chunk_size=8", "--policy.n_action_steps=8", "--policy.dim_mod
          "--policy.n_vae_encoder_layers=1", "--policy.pretrained_backbone_weights=null"]
 # name: (module, gymnasium id, arguments, fps, picture of an observation, state of it, camera's name, lerobot-eval's words)
 SIMULATORS = {
-    "pusht": ("gym_pusht", "gym_pusht/PushT-v0", {"obs_type": "pixels_agent_pos", "observation_width": 384, "observation_height": 384}, 10,
+    "pusht": ("gym_pusht", "gym_pusht/PushT-v0", {"obs_type": "pixels_agent_pos"}, 10,
               lambda o: o["pixels"], lambda o: o["agent_pos"], "observation.image", ["--env.type=pusht", "--env.episode_length=12"]),
     "aloha": ("gym_aloha", "gym_aloha/AlohaInsertion-v0", {"obs_type": "pixels_agent_pos"}, 50,
-              lambda o: o["pixels"]["top"], lambda o: o["agent_pos"], "observation.images.top", ["--env.type=aloha", "--env.episode_length=12"]),
+              lambda o: o["pixels"]["top"], lambda o: o["agent_pos"], "observation.images.top", ["--env.type=aloha", "--env.episode_length=12", "--batch_size=1"]),
     "so101": ("so101_plugin", "lerobot_env_so101/SO101PickCube-v0", {}, 10, None, lambda o: (o["agent_pos"], o["environment_state"]), None,
               ["--env.discover_packages_path=so101_plugin", "--env.type=so101", "--env.episode_length=12"]),
 }
