@@ -35,6 +35,22 @@ std::vector<double> values(const std::vector<const Record*>& records, Quantity q
   return out;
 }
 
+/// How much a stretch of values moves from its beginning to its end, relative to its level. Of many values the medians of the
+/// first and last third are compared, less what the spread alone explains: batches differ also where nothing is learnt.
+double course(const std::vector<double>& v) {
+  if (v.size() < 2) return 0;
+  const double level = std::max(1e-12, std::abs(v.front()));
+  constexpr std::size_t many = 9;
+  if (v.size() < many) return std::abs(v.back() - v.front()) / level;
+  const auto third = static_cast<std::ptrdiff_t>(v.size() / 3);
+  const double begin = median({v.begin(), v.begin() + third}), end = median({v.end() - third, v.end()}), middle = median(v);
+  std::vector<double> away;
+  for (const double x : v) away.push_back(std::abs(x - middle));
+  // Standard error of a median of n values: 1.2533 s/sqrt(n); s from the median deviation; two medians, two of them.
+  const double chance = 2 * std::sqrt(2.0) * 1.2533 * 1.4826 * median(away) / std::sqrt(static_cast<double>(third));
+  return std::max(0.0, std::abs(end - begin) - chance) / std::max(1e-12, std::abs(middle));
+}
+
 }  // namespace
 
 std::string describe(const Record& r) {
@@ -165,7 +181,7 @@ CheckResult judge_gradient(const Log& log) {
   if (longest_zero >= in_a_row) {
     const Record &from = *all[zero_end + 1 - longest_zero], &to = *all[zero_end];
     // Three decimals print as 0.000 what is below 0.0005: then the loss still moves.
-    const double change = std::abs(to.of(loss) - from.of(loss)) / std::max(1e-12, std::abs(from.of(loss)));
+    const double change = course(values(all, loss, zero_end + 1 - longest_zero, zero_end + 1));
     if (std::abs(to.of(loss)) < 1e-6)
       return CheckResult::pass("the gradient is zero because the loss is (step.loss-plausible judges that)", std::move(measured));
     if (!(change > 0.05)) {

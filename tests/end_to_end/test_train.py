@@ -2,7 +2,7 @@
 import json, math, os, pathlib, struct, tempfile, unittest
 
 import models
-from harness import BINARY, document, run
+from harness import BINARY, ROOT, document, run
 
 
 def lerobot_line(step, loss=None, grdn=1.5, lr=1e-4, data=0.004, mem=3.73, update=0.1):
@@ -51,6 +51,17 @@ class Check(unittest.TestCase):
         metrics = next(c for c in found["checks"] if c["id"] == "step.metrics")
         self.assertEqual(metrics["status"], "warn")
         self.assertIn("line 13", metrics["summary"])
+
+    def test_real_logs_of_healthy_runs_are_clean(self):
+        for name, records in (("lerobot-train-0.4.4.log", 8), ("hf-trainer.log", None), ("accelerate.log", 32)):
+            with self.subTest(name):
+                done = run("train", "check", ROOT / "tests/training/fixtures" / name, "--json")
+                value = document(done)
+                self.assertEqual((done.returncode, value["first_fault"]), (0, None), done.stdout)
+                metrics = next(c for c in value["checks"] if c["id"] == "step.metrics")
+                self.assertEqual(metrics["status"], "pass", metrics)
+                if records:
+                    self.assertEqual(metrics["measured"]["records"], records)
 
     def test_a_second_log_without_metrics_is_named(self):
         good = self.log("".join(lerobot_line(step) for step in range(200, 4001, 200)))
