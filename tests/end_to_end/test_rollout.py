@@ -33,6 +33,14 @@ class Rollout(unittest.TestCase):
         self.assertEqual(value["results"]["sources"], [])
         self.assertEqual(self.status(value, "episode.action-effect")["status"], "pass")
 
+    def test_what_a_real_lerobot_eval_wrote_is_read(self):
+        code, value = self.check(ROOT / "tests/rollout/fixtures/lerobot-eval-0.4.4.json")
+        self.assertEqual(self.status(value, "evaluation.present")["measured"]["episodes"], 4)
+        self.assertEqual(self.status(value, "evaluation.results")["status"], "pass")
+        success = self.status(value, "evaluation.success-interval")
+        self.assertEqual((code, success["status"], success["measured"]["successes"]), (1, "fail", 0))
+        self.assertIn(self.status(value, "evaluation.same-run")["status"], ("warn", "fail"), "the videos that it names are not there")
+
     def test_a_swapped_axis_is_named_with_its_cause_and_fix(self):
         code, value = self.check(self.write("e.jsonl", episodes.batch(swap=True)))
         self.assertEqual(code, 1)
