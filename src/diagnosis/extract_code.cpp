@@ -10,6 +10,7 @@
 //   gripper.{hardware_low,hardware_high}   open and closed positions that constants name
 //   gripper.{code_low,code_high}           range that a conversion function of the gripper uses
 //   code.act_state_kept          attribute of a policy class that its acting method grows and that nothing sets back
+//   code.weights_discarded       a policy whose from_pretrained is called and whose result nobody takes
 //   code.default_hz              a rate that a function takes when it is not told one
 //   code.slices_differ           true: pictures and states of one instant are cut at different ends
 //   gripper.state_mapped         true: an observed gripper value is mapped to -1..1 before it becomes part of the state
@@ -239,6 +240,14 @@ void kept_state(const std::vector<CodeLine>& code, FactSink& sink) {
   close();
 }
 
+/// policy.from_pretrained(path) as a statement: the class method gives the policy back, and nobody takes it.
+void discarded_weights(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 statement(R"(^(?:self\.)?(\w*(?:policy|model|agent|actor|net|vla))\.from_pretrained\()");
+  for (const CodeLine& line : code)
+    if (std::string name; RE2::PartialMatch(piece(line.text), statement, &name) && name[0] >= 'a' && name[0] <= 'z')
+      sink.add("code.weights_discarded", name, line.number, line.text);
+}
+
 /// frames[:-1] beside states[1:]: what was seen at one instant is cut at different ends.
 void slices(const std::vector<CodeLine>& code, FactSink& sink) {
   static const RE2 pictures(R"((?i)\b\w*(?:frames?|images?|imgs?|video|pixels|rgb)\w*\s*=.*\[(:-1|1:)\])");
@@ -305,7 +314,8 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
                      text.find("normalize") != std::string_view::npos || text.find("init_state") != std::string_view::npos ||
                      text.find("GRIPPER") != std::string_view::npos || text.find("[1:]") != std::string_view::npos ||
                      text.find("grip") != std::string_view::npos || text.find("fps") != std::string_view::npos ||
-                     text.find("self.") != std::string_view::npos || text.find("flip") != std::string_view::npos;
+                     text.find("from_pretrained(") != std::string_view::npos || text.find("self.") != std::string_view::npos ||
+                     text.find("flip") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
                       text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;
@@ -320,6 +330,7 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
   slices(code, sink);
   gripper_state(code, sink);
   default_rate(code, sink);
+  discarded_weights(code, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -198,9 +198,21 @@ void gripper(std::string_view text, FactSink& sink) {
   static const RE2 spoken(
       R"((?i)gripper[^\n]{0,60}?(?:\bin\b|\bfrom\b|\brange\b|\bbetween\b|\bwidth\b|\bcommand\b|\bopening\b|\bposition\b|:|=)\s*(-?\d+(?:\.\d+)?)\s*(?:\.\.\.?|to|and)\s*(-?\d+(?:\.\d+)?))");
   static const RE2 extremes(R"((?i)gripper[^\n]{0,60}?min[ =:]+(-?\d+(?:\.\d+)?)[ ,;]+max[ =:]+(-?\d+(?:\.\d+)?))");
+  static const RE2 ends(
+      R"((?i)gripper[^\n]{0,40}?([+-]?\d+(?:\.\d+)?)\s*[=:]?\s*(?:open|clos)\w*[^\n]{0,12}?([+-]?\d+(?:\.\d+)?)\s*[=:]?\s*(?:open|clos))");
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
     if (line.size() > 2000) return;
     double low = 0, high = 0;
+    std::string first, second;
+    if (RE2::PartialMatch(piece(line), ends, &first, &second)) {
+      const double a = to_real(first[0] == '+' ? first.substr(1) : first).value_or(0),
+                   b = to_real(second[0] == '+' ? second.substr(1) : second).value_or(0);
+      if (a != b) {
+        sink.number("gripper.low", std::min(a, b), number, line);
+        sink.number("gripper.high", std::max(a, b), number, line);
+        return;
+      }
+    }
     if (!RE2::PartialMatch(piece(line), extremes, &low, &high) && !RE2::PartialMatch(piece(line), bracket, &low, &high) &&
         !RE2::PartialMatch(piece(line), spoken, &low, &high))
       return;

@@ -3,11 +3,11 @@
 //
 //   train.{records,step_first,step_last}
 //   train.loss.{first,last,min,nonfinite,nonfinite_at,explosion}   nonfinite_at: number of the first bad record, from 0
+//   train.grad.runaway        the smaller of the last two over the larger of the first two
 //   train.grad.{nonfinite,zero_run,repeat_run,spike}               spike: largest over the median of the 20 before
-//   train.lr.{first,last,max,zero_records,dead_share}   dead_share: share of the run at under a hundredth of the highest rate
-//   train.{step_falls,mem_slope,data_share,slowest_step}
-//   train.resume.step_last    last step of a log whose run was told to resume
-//   train.resume.{jump,first_third}   of the first loss after a line that says the run resumes: over the last loss before it
+//   train.lr.{first,last,max,zero_records,dead_share,restarts}   restarts: rises from under a hundredth to over a half; dead_share: share of the run
+//   at under a hundredth of the highest rate train.{step_falls,mem_slope,data_share,slowest_step} train.resume.step_last    last step of a log whose
+//   run was told to resume train.resume.{jump,first_third}   of the first loss after a line that says the run resumes: over the last loss before it
 //                             in the same log; divided by three (to be compared with train.loss.last of another log)
 //   train.{gap_s,gap_ratio}   longest time between two dated records, and over the median
 //     step_falls: the step goes back by more than rounding; mem_slope: growth of the printed memory per record over its
@@ -217,6 +217,15 @@ void gradient_facts(const std::vector<Record>& records, FactSink& sink) {
     if (window.size() > 20) window.erase(window.begin());
   }
   if (!any) return;
+  // A short log: the last two norms are a hundred times the first ones.
+  std::vector<double> norms;
+  for (const Record& record : records)
+    if (record.grad && std::isfinite(*record.grad)) norms.push_back(*record.grad);
+  if (norms.size() >= 4) {
+    const double early = std::max(norms[0], norms[1]);
+    const double late = std::min(norms[norms.size() - 1], norms[norms.size() - 2]);
+    if (early > 0) sink.number("train.grad.runaway", late / early);
+  }
   sink.number("train.grad.nonfinite", bad);
   sink.number("train.grad.zero_run", zero_longest);
   sink.number("train.grad.repeat_run", same_longest);
@@ -239,6 +248,18 @@ void dead_rate(const std::vector<Record>& records, double most, FactSink& sink) 
     }
     end = record.step;
   }
+  // Up again from almost nothing: the schedule was passed and began anew.
+  bool low = false;
+  double restarts = 0;
+  for (const Record& record : records) {
+    if (!record.lr) continue;
+    if (low && *record.lr > 0.5 * most) {
+      ++restarts;
+      low = false;
+    }
+    low = low || (*record.lr < 0.01 * most && &record != &records.front());
+  }
+  if (restarts > 0) sink.number("train.lr.restarts", restarts);
   if (begin && end && *end > 0) sink.number("train.lr.dead_share", (*end - *begin) / *end, at);
 }
 

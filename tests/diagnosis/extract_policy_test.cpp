@@ -54,6 +54,12 @@ TEST(ExtractCode, FindsWhatAnActingMethodKeeps) {
   EXPECT_EQ(fact(cleared, "code.act_state_kept", "p.py"), "(none)");
 }
 
+TEST(ExtractCode, FindsWeightsThatNobodyTakes) {
+  EXPECT_EQ(fact("import x\npolicy = P(cfg)\npolicy.from_pretrained(path)\n", "code.weights_discarded", "c.py"), "policy");
+  EXPECT_EQ(fact("import x\npolicy = P.from_pretrained(path)\n", "code.weights_discarded", "c.py"), "(none)");
+  EXPECT_EQ(fact("import x\nreturn policy.from_pretrained(path)\n", "code.weights_discarded", "c.py"), "(none)");
+}
+
 TEST(ExtractCode, FindsPicturesAndStatesCutAtDifferentEnds) {
   EXPECT_EQ(fact("import numpy\nframes = all_frames[:-1]\nstates = qpos[1:]\n", "code.slices_differ", "c.py"), "yes");
   EXPECT_EQ(fact("import numpy\nframes = all_frames[:-1]\nstates = qpos[:-1]\nactions = qpos[1:]\n", "code.slices_differ", "c.py"), "(none)");
@@ -123,6 +129,15 @@ TEST(ExtractReport, ReadsLearningCurves) {
   EXPECT_EQ(fact("checkpoint 1000 success 5/10\ncheckpoint 2000 success 3/10\ncheckpoint 3000 success 5/10\n", "eval.rises_with_steps"), "(none)");
   EXPECT_EQ(fact("replay of dataset actions: success 10/10\n", "eval.replay_succeeds"), "yes");
 }
+
+TEST(ExtractTraining, SeesRestartsAndGradientsThatStayLarge) {
+  EXPECT_EQ(fact("step:1K loss:0.2 lr:1e-4\nstep:2K loss:0.1 lr:1e-8\nstep:3K loss:0.1 lr:9e-5\n", "train.lr.restarts"), "1");
+  EXPECT_EQ(
+      fact("step 1 loss 1 grad_norm 1\nstep 2 loss 1 grad_norm 2\nstep 3 loss 9 grad_norm 400\nstep 4 loss 9 grad_norm 900\n", "train.grad.runaway"),
+      "200");
+}
+
+TEST(ExtractComparison, ReadsTheEndsOfAGripper) { EXPECT_EQ(fact("gripper action: -1 open, +1 close\n", "gripper.low"), "-1"); }
 
 TEST(ExtractTraining, ReadsCsvAndDeadSchedules) {
   EXPECT_EQ(fact("step,loss,lr\n100,0.5,1e-4\n200,nan,1e-4\n", "train.loss.nonfinite"), "1");
