@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`firstfault hang` on processes that hang in known ways, with py-spy where it is installed and PyTorch's gloo for ranks.
+"""`firstfault hang` on processes that hang in known ways, with py-spy where it is installed (a core file too) and PyTorch's gloo for ranks.
 
     tests/long/hang_seeded.py FIRSTFAULT --torch PYTHON [--torch PYTHON ...]
 
@@ -17,6 +17,16 @@ def state(pid):
     return {name: re.search(rf"^{name}:\s*(\S+)", text, re.M).group(1) for name in ("State", "TracerPid", "voluntary_ctxt_switches")}
 
 
+def settled(pid):
+    """Its state once it has stopped moving: on a loaded machine a start takes long."""
+    for _ in range(90):
+        before = state(pid)
+        time.sleep(0.7)
+        if state(pid) == before and before["State"] != "R":
+            return before
+    raise SystemExit(f"process {pid} does not come to rest")
+
+
 def descendants(pid):
     found = []
     for entry in pathlib.Path("/proc").iterdir():
@@ -32,7 +42,7 @@ def descendants(pid):
 
 def check(binary, name, pid, verdicts, text="", code=1, python="", quiet=(), arguments=()):
     """Judges `pid`; `quiet` are processes that must not have been woken."""
-    before = {each: state(each) for each in quiet}
+    before = {each: settled(each) for each in quiet}
     done = subprocess.run([binary, "hang", *arguments, *([] if arguments else [str(pid)]), "--json"], capture_output=True, text=True, timeout=120)
     try:
         document = json.loads(done.stdout)
@@ -142,7 +152,7 @@ def uninterruptible(binary, folder):
         os.close(device)
         return
     try:
-        with Process([sys.executable, "-c", f"import os; os.listdir({str(mount)!r})"]) as child:
+        with Process([sys.executable, "-c", f"import os; os.listdir({str(mount)!r})"], stderr=subprocess.DEVNULL) as child:
             if state(child.pid)["State"] == "D":
                 check(binary, "state D: a file system whose server does not answer", child.pid, ["uninterruptible"], quiet=[child.pid])
             else:
@@ -189,6 +199,26 @@ def ranks(binary, folder, torch):
         check(binary, f"the same under torchrun (torch {version})", child.pid, ["waits-for-rank"], "rank 1, ")
 
 
+def python_core(binary, folder):
+    """The Python frames of a core file, which py-spy reads."""
+    crash = script(folder, "crash", """
+        import ctypes
+        def innermost(): ctypes.string_at(8)
+        innermost()
+        """)
+    subprocess.run(["sh", "-c", f"ulimit -c unlimited; exec {sys.executable} {crash}"], cwd=folder, capture_output=True)
+    cores = list(folder.glob("core*"))
+    if not cores or not shutil.which("py-spy"):
+        print("skipped: no core file in the working directory, or no py-spy")
+        return
+    document = json.loads(subprocess.run([binary, "core", cores[0], "--json"], capture_output=True, text=True).stdout)
+    right = "innermost" in document["python"] and document["signal"]["name"] == "SIGSEGV"
+    print(f"{'right' if right else 'WRONG'}  the Python frames of a core file: {document['verdict']['what']}", flush=True)
+    if not right:
+        FAILED.append("core file")
+        print(document["python"])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("firstfault")
@@ -198,6 +228,7 @@ def main():
         folder = pathlib.Path(directory)
         simple(arguments.firstfault, folder)
         uninterruptible(arguments.firstfault, folder)
+        python_core(arguments.firstfault, folder)
         for torch in arguments.torch:
             ranks(arguments.firstfault, folder, torch)
     print("py-spy " + ("was asked" if shutil.which("py-spy") else "is not installed: Python stacks were not checked"))
