@@ -59,7 +59,7 @@ def record(name, root):
                 frame |= {key: np.asarray(value, "float32") for key, value in zip(("observation.state", "observation.environment_state"), state(observation))}
             try:
                 dataset.add_frame(frame | {"task": "try"})
-            except ValueError:  # lerobot 0.3 takes the task beside the frame
+            except (TypeError, ValueError):  # lerobot 0.3 takes the task beside the frame
                 dataset.add_frame(frame, task="try")
             observation, *_ = env.step(action)
         dataset.save_episode()
