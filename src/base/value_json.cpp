@@ -9,6 +9,20 @@ namespace {
 
 constexpr int max_depth = 256;
 
+/// "line 3, column 7: unexpected '}'; last read: '}'" of "[json.exception.parse_error.101] parse error at line 3, column 7: syntax error
+/// while parsing value - unexpected '}'; last read: '}'".
+std::string plain_message(std::string_view what) {
+  if (what.starts_with('['))
+    if (const auto end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
+  constexpr std::string_view at = "parse error at ";
+  if (!what.starts_with(at)) return std::string(what);
+  what.remove_prefix(at.size());
+  const auto colon = what.find(": ");
+  const auto dash = what.find(" - ");
+  if (colon == std::string_view::npos || dash == std::string_view::npos || dash < colon) return std::string(what);
+  return std::string(what.substr(0, colon + 2)) + std::string(what.substr(dash + 3));
+}
+
 /// Builds a Value from the parser's events; refuses deep nesting so that hostile input cannot exhaust the stack.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -33,7 +47,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return close(); }
   bool parse_error(std::size_t at, const std::string&, const nlohmann::json::exception& e) override {
     position = at;
-    message = e.what();
+    message = plain_message(e.what());
     return false;
   }
 
@@ -108,7 +122,7 @@ Result<Value> parse_json(std::string_view text, std::string_view where) {
   try {
     ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   } catch (const std::exception& e) {
-    builder.message = e.what();
+    builder.message = plain_message(e.what());
   }
   if (!ok)
     return fail("not valid JSON: " + (builder.message.empty() ? std::string("unexpected content") : builder.message),

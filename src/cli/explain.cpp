@@ -1,5 +1,7 @@
 #include "diagnosis/explain.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -9,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
+#include "diagnosis/input.h"
 #include "diagnosis/text_report.h"
 #include "knowledge/knowledge.h"
 #include "report/style.h"
@@ -32,6 +35,9 @@ int run_explain(const Options& o) {
   for (const std::string& input : o.inputs)
     if (input != "-")
       if (const auto given = given_path(input); !given) return report_error(given.error());
+  for (const std::string& input : o.inputs)
+    if (diagnosis::waits_for_writer(input))
+      std::cerr << fmt::format("{} is a named pipe: waiting up to {} seconds for a program that writes to it\n", input, diagnosis::pipe_wait.count());
   std::optional<capture::Capture> machine;
   if (o.here) {
     capture::CollectOptions options;

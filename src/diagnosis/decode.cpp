@@ -54,7 +54,7 @@ constexpr std::array<SignalName, 9> signal_names = {
 
 std::string decode_exit(std::string_view value, bool is_signal) {
   const auto code = decoded_number(value);
-  if (!code) return {};
+  if (!code || *code < -0x10000) return {};
   std::int64_t signal_number = is_signal ? *code : 0;
   if (!is_signal) signal_number = *code < 0 ? -*code : *code > 128 && *code < 160 ? *code - 128 : 0;
   for (const SignalName& s : signal_names)
@@ -110,8 +110,12 @@ std::string decode_vm_fault(std::string_view value, const Knowledge& k, std::str
     const std::string_view name = field["field"].as_text();
     if (name == "PERMISSION_FAULTS") {
       std::string why;
-      for (unsigned bit = 0; bit < 4; ++bit)
-        if ((bits >> bit) & 1u) why += fmt::format("{}{}", why.empty() ? "" : " and ", clients["permission_bits"][std::to_string(bit)].as_text());
+      for (unsigned bit = 0; bit < width; ++bit)
+        if ((bits >> bit) & 1u) {
+          const std::string_view meaning = clients["permission_bits"][std::to_string(bit)].as_text();
+          why += why.empty() ? "" : " and ";
+          why += meaning.empty() ? fmt::format("permission bit {}", bit) : std::string(meaning);
+        }
       if (!why.empty()) out += fmt::format(" {},", why);
     } else if (name == "CID" && known) {
       const auto& ids = clients["gfxhub"][hub_of(gfx)]["ids"].items();
@@ -120,6 +124,16 @@ std::string decode_vm_fault(std::string_view value, const Knowledge& k, std::str
       out += bits != 0 ? " write," : " read,";
     } else if (name == "WALKER_ERROR" && bits != 0) {
       out += fmt::format(" page walker error {},", bits);
+    } else if (name == "MAPPING_ERROR" && bits != 0) {
+      out += " mapping error (the translation failed, whatever the permissions),";
+    } else if (name == "ATOMIC" && bits != 0) {
+      out += " atomic access,";
+    } else if (name == "PRT" && bits != 0) {
+      out += " on a partially resident page,";
+    } else if ((name == "UCE" || name == "FED") && bits != 0) {
+      out += name == "UCE" ? " uncorrectable memory error," : " fatal error detected (poisoned data),";
+    } else if (name == "VF" && bits != 0) {
+      out += " from a virtual function,";
     } else if (name == "MORE_FAULTS" && bits != 0) {
       out += " more faults followed,";
     } else if (name == "VMID" && known) {
@@ -147,15 +161,16 @@ std::optional<double> size_of(std::string_view text) {
   const auto parts = words(text);
   if (parts.size() != 2) return std::nullopt;
   const auto amount = to_real(parts[0]);
-  if (!amount) return std::nullopt;
+  if (!amount || !(*amount >= 0 && *amount < 1e15)) return std::nullopt;
   const double unit = parts[1] == "KiB"     ? 1024.0
                       : parts[1] == "MiB"   ? 1048576.0
                       : parts[1] == "GiB"   ? 1073741824.0
                       : parts[1] == "TiB"   ? 1099511627776.0
                       : parts[1] == "bytes" ? 1.0
                                             : 0.0;
-  if (unit == 0) return std::nullopt;
-  return *amount * unit;
+  const double bytes = *amount * unit;
+  if (unit == 0 || bytes >= 0x1p62) return std::nullopt;
+  return bytes;
 }
 
 /// What the numbers of torch's out-of-memory sentence say about the reason.

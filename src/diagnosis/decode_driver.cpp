@@ -83,7 +83,7 @@ std::string mce_status(std::string_view value, const Value& table) {
     if ((*status >> (static_cast<std::uint64_t>(bit["bit"].as_int()) & 63u)) & 1u)
       out += fmt::format(", {} ({})", bit["name"].as_text(), bit["meaning"].as_text());
   const auto code = static_cast<unsigned>(*status & 0xFFFF);
-  constexpr std::string_view levels[] = {"L0", "L1", "L2", "L3 or any"};
+  constexpr std::string_view levels[] = {"reserved level", "L1", "L2", "L3 or any"};
   constexpr std::string_view kinds[] = {"instruction", "data", "generic", "reserved"};
   constexpr std::string_view accesses[] = {"generic", "read", "write", "data read", "data write", "instruction fetch", "prefetch", "evict", "snoop"};
   const std::string_view level = levels[code & 3u];
@@ -95,11 +95,14 @@ std::string mce_status(std::string_view value, const Value& table) {
     out += fmt::format("; cache, {} of {}, {}", access_name, kinds[(code >> 2) & 3u], level);
   else if ((code & 0xF800u) == 0x0800u)
     out += fmt::format("; bus or memory controller, {}, {}", access_name, ((code >> 2) & 3u) == 0 ? "memory" : "I/O or generic");
+  else if ((code & 0xF4FFu) == 0x0400u)
+    out += "; internal to the processor";
   return out + fmt::format("; extended code 0x{:x}.", (*status >> 16) & 0x3Fu);
 }
 
 std::string error_number(std::string_view value, const Value& table) {
   auto code = decoded_number(value);
+  if (code && *code < -0x10000) return {};
   if (code && *code < 0) code = -*code;
   const Value* row = row_of(table["errno"], "code", code ? std::to_string(*code) : std::string(value));
   if (row == nullptr) return {};

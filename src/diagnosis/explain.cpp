@@ -42,9 +42,10 @@ class Held {
     if (too_large_) return;
     too_large_ = text_.size() + block.size() > max_extract_bytes;
     if (too_large_)
-      text_ = {};
-    else
-      text_ += block;
+      text_ = std::string();
+    else if (text_.size() + block.size() > 4u << 20 && text_.capacity() < max_extract_bytes)
+      text_.reserve(max_extract_bytes);  // not again and again; pages that are not reached cost nothing
+    if (!too_large_) text_ += block;
   }
   void extract(std::string_view name, std::vector<Fact>& out) const {
     if (too_large_ || text_.empty()) return;

@@ -39,9 +39,21 @@ void for_each_line(std::string_view text, const std::function<void(std::uint64_t
 }
 
 bool mentions(std::string_view s, std::string_view word) {
-  return std::search(s.begin(), s.end(), word.begin(), word.end(), [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-         }) != s.end();
+  if (word.empty()) return true;
+  if (word.size() > s.size()) return false;
+  const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  const char small = low(word[0]);
+  const char large = small >= 'a' && small <= 'z' ? static_cast<char>(small & ~0x20) : small;
+  const std::size_t last = s.size() - word.size();
+  const auto found_from = [&](char first) {
+    for (std::size_t at = s.find(first); at <= last; at = s.find(first, at + 1)) {
+      std::size_t i = 1;
+      while (i < word.size() && low(s[at + i]) == low(word[i])) ++i;
+      if (i == word.size()) return true;
+    }
+    return false;
+  };
+  return found_from(small) || (large != small && found_from(large));
 }
 
 bool mentions_any(std::string_view s, std::initializer_list<std::string_view> words) {

@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -333,8 +335,35 @@ Result<void> read_compressed(Source& source, const std::string& path, Cleaner& c
 
 }  // namespace
 
+bool waits_for_writer(const std::string& path) {
+  struct stat st{};
+  // What the shell hands over below /dev or /proc has had its writer.
+  return path != "-" && !path.starts_with("/dev/") && !path.starts_with("/proc/") && ::stat(path.c_str(), &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+namespace {
+
+/// Returns when something can be read from a named pipe, or its writer has come and gone; gives what had to be read to find out.
+/// `descriptor` does not block.
+Result<std::string> wait_for_writer(int descriptor, const std::string& path) {
+  pollfd wait{descriptor, POLLIN, 0};
+  int ready = 0;
+  do ready = ::poll(&wait, 1, static_cast<int>(pipe_wait.count()) * 1000);
+  while (ready < 0 && errno == EINTR);
+  if (ready != 0) return std::string();
+  char byte = 0;
+  const ssize_t n = ::read(descriptor, &byte, 1);  // 0: nobody holds the other end; EAGAIN: somebody does, and is slow
+  if (n > 0) return std::string(1, byte);
+  if (n < 0 && errno == EAGAIN) return std::string();
+  return fail(fmt::format("no program has opened this named pipe for writing within {} seconds", pipe_wait.count()), path,
+              "start the program that writes to it first, or give a file, or pipe into `firstfault explain -`");
+}
+
+}  // namespace
+
 Result<void> read_input(const std::string& path, const LineSink& sink) {
   int descriptor = STDIN_FILENO;
+  std::string first;
   struct Closer {
     int fd = -1;
     ~Closer() {
@@ -348,6 +377,11 @@ Result<void> read_input(const std::string& path, const LineSink& sink) {
     struct stat st{};
     if (::fstat(descriptor, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)))
       return fail("is no regular file", path, "give a file, a directory or '-'");
+    if (waits_for_writer(path)) {
+      auto there = wait_for_writer(descriptor, path);
+      if (!there) return std::unexpected(there.error());
+      first = std::move(*there);
+    }
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   }
   Cleaner cleaner(sink);
@@ -356,14 +390,16 @@ Result<void> read_input(const std::string& path, const LineSink& sink) {
   Result<void> result;
   while (true) {
     ssize_t n = 0;
-    do n = ::read(descriptor, source.buffer.data(), source.buffer.size());
+    std::copy(first.begin(), first.end(), source.buffer.begin());
+    const std::size_t had = std::exchange(first, {}).size();
+    do n = ::read(descriptor, source.buffer.data() + had, source.buffer.size() - had);
     while (n < 0 && errno == EINTR);
     if (n < 0) {
       result = fail("cannot be read: " + errno_text(errno), path);
       break;
     }
-    if (n == 0) break;
-    const std::string_view bytes(source.buffer.data(), static_cast<std::size_t>(n));
+    if (n == 0 && had == 0) break;
+    const std::string_view bytes(source.buffer.data(), static_cast<std::size_t>(n) + had);
     if (total == 0 && is_compressed(bytes)) {
       source.head = std::string(bytes);
       result = read_compressed(source, path, cleaner);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ class Cleaner {
   std::string converted_;
   bool begun_ = false;
 };
+
+/// A named pipe is read when something is written to it; nothing within this time is an error.
+inline constexpr std::chrono::seconds pipe_wait{10};
+/// Whether reading the path may have to wait for another program to open it.
+[[nodiscard]] bool waits_for_writer(const std::string& path);
 
 /// Reads a file ("-": standard input), through gzip, xz, zstd or bzip2 when it is compressed. Errors: cannot be opened, damaged
 /// archive, larger than max_input_bytes; what was read until then has been delivered.

@@ -103,6 +103,17 @@ bool looks_like_kernel_line(std::string_view line) {
          names_pci_function(s, "pcieport ");
 }
 
+bool reports_success(std::string_view line) {
+  // Which words: gtest, pytest, unittest, TAP, ctest, and what people print themselves.
+  static const RE2 passed(
+      R"((?i)(?:^|[\s\]:|])(?:tests? (?:case )?pass(?:ed)?\b|pass(?:ed)?: |pass(?:ed)? - |\[ +(?:passed|ok) +\])|::\S+ (?:passed|xfail(?:ed)?)\b|)"
+      R"(\bpassed\s*(?:\[ *\d+%\])?\s*$|^ok \d+\b|\.\.\. ?ok\s*$|test +#\d+: .*\bpassed\b|)"
+      R"(\bas expected\b|\(expected\)|\bexpected (?:error|exception|failure)\b|error\w* (?:was |is )?(?:correctly |gracefully )?handled\b|handled (?:correctly|gracefully))",
+      RE2::Quiet);
+  static const RE2 failed(R"((?i)\b(?:failed|not|but|unhandled|unexpected|aborted|aborting|instead)\b)", RE2::Quiet);
+  return line.size() < 2000 && RE2::PartialMatch(line, passed) && !RE2::PartialMatch(line, failed);
+}
+
 std::uint32_t kinds_of_line(std::string_view line) {
   std::uint32_t kinds = 0;
   if (looks_like_kernel_line(line)) kinds |= kind_kernel_log;

@@ -15,6 +15,9 @@ namespace ff::diagnosis {
 /// environment variable in a script.
 [[nodiscard]] std::uint32_t kinds_of_line(std::string_view line);
 
+/// A line of a test that passed, or of an error that was expected and handled: what it names is no fault.
+[[nodiscard]] bool reports_success(std::string_view line);
+
 /// Kernel logs carry one message a line with its own prefix.
 [[nodiscard]] bool looks_like_kernel_line(std::string_view line);
 

@@ -338,12 +338,17 @@ struct Scanner::Impl {
   std::uint32_t examine(std::string_view line) {
     bool any = false;
     bool alarm = false;
+    bool passing = false, passing_known = false;
     for (std::uint32_t id : line_literals) {
       alarm = alarm || is_alarm_word[id] != 0;
       for (const Use& use : (*current_uses)[id]) {
         SignalState& state = signals[use.signal];
         if (use.follow >= 0 || state.tried_serial == serial || (other_numbers != nullptr && frozen[use.signal] != 0)) continue;
         state.tried_serial = serial;
+        if (state.signal->severity != knowledge::Severity::info && !kernel_line) {
+          if (!std::exchange(passing_known, true)) passing = reports_success(line);
+          if (passing) continue;
+        }
         if (state.signal->kinds != 0 && (state.signal->kinds & line_kinds) == 0) {
           if (!std::exchange(line_kinds_known, true)) line_kinds |= kinds_of_line(line);
           if ((state.signal->kinds & line_kinds) == 0) continue;
@@ -370,7 +375,7 @@ struct Scanner::Impl {
         if (use.follow >= 0 && (other_numbers == nullptr || frozen[use.signal] == 0) &&
             continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line))
           any = true;
-    if (!alarm || other_numbers != nullptr) return FormVerdict::alarm_dull;
+    if (!alarm || passing || other_numbers != nullptr) return FormVerdict::alarm_dull;
     if (any) return FormVerdict::alarm_unknown;
     if (!line_kinds_known) line_kinds |= kinds_of_line(line);
     line_kinds_known = true;

@@ -163,7 +163,8 @@ Result<void> open_rollouts(Survey& survey, const SurveyOptions& options) {
   survey.paths = options.paths;
   if (auto opened = Opener(survey, options).run(); !opened) return opened;
   if (survey.episodes.empty() && survey.results.empty())
-    return fail(survey.unread.empty() ? std::string("no episodes and no results were found") : survey.unread.front(), join(options.paths, ", "),
+    return fail(survey.unread.empty() ? std::string("no episodes and no results were found") : survey.unread.front(),
+                survey.unread.empty() ? join(options.paths, ", ") : std::string(),
                 "eval_info.json of lerobot-eval, _result.txt of RoboTwin, or episodes as in docs/episode-format.md");
   for (const auto& j : survey.episodes) {
     survey.outcomes.push_back(j.outcome);

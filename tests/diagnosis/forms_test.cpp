@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 #include "diagnosis/decode.h"
+#include "diagnosis/explain.h"
+#include "diagnosis/kind.h"
 #include "diagnosis/scanner.h"
 #include "knowledge/impl.h"
 #include "knowledge/load.h"
@@ -87,11 +89,48 @@ TEST(Forms, which_patterns_depend_on_digits) {
     EXPECT_TRUE(knowledge::numbers_matter(not_blind)) << not_blind;
 }
 
+TEST(Scanner, a_programs_line_in_a_kernel_log_is_searched_for_what_programs_say) {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("Nov 30 10:00:{:02} host kernel: usb 1-{}: new high-speed USB device number {}\n", i, i % 4 + 1, i);
+  text += "Nov 30 10:01:00 host train.sh[4242]: RuntimeError: HIP error: invalid device function\n";
+  ASSERT_EQ(kinds_of("journal.txt", text), std::uint32_t{knowledge::kind_kernel_log});
+  auto scanner = Scanner::make(knowledge::Knowledge::built_in());
+  ASSERT_TRUE(scanner);
+  scanner->begin("journal.txt", knowledge::kind_kernel_log);
+  scanner->feed(text);
+  const Evidence evidence = scanner->take();
+  const bool found = std::any_of(evidence.signals.begin(), evidence.signals.end(), [](const auto& s) {
+    return s.second.occurrences.front().line == 61 && s.second.signal->severity == knowledge::Severity::error;
+  });
+  EXPECT_TRUE(found);
+}
+
+TEST(Scanner, a_line_of_a_test_that_passed_is_no_fault) {
+  for (const char* line :
+       {"Test passed: hipErrorNoBinaryForGpu handled", "[       OK ] Hip.hipErrorNoBinaryForGpu (3 ms)",
+        "tests/test_hip.py::test_hipErrorNoBinaryForGpu PASSED                [ 50%]", "ok 12 - hipErrorNoBinaryForGpu is reported",
+        "test_out_of_memory (test_hip.T) ... ok", "12/40 Test #12: hipErrorNoBinaryForGpu ........   Passed    0.10 sec",
+        "hipErrorNoBinaryForGpu raised as expected", "hipErrorNoBinaryForGpu (expected)", "PASS: hipErrorNoBinaryForGpu"}) {
+    EXPECT_TRUE(reports_success(line)) << line;
+    const auto e = explain_texts({{"run.log", std::string(line) + "\n"}}, knowledge::Knowledge::built_in());
+    ASSERT_TRUE(e);
+    EXPECT_FALSE(e->fault_found()) << line;
+  }
+  for (const char* line :
+       {"hipErrorNoBinaryForGpu: Unable to find code object for all current devices!", "Test failed: hipErrorNoBinaryForGpu not handled",
+        "unexpected error: hipErrorNoBinaryForGpu", "Test passed 3 times, but hipErrorNoBinaryForGpu",
+        "terminate called after throwing: unhandled hipErrorNoBinaryForGpu", "the parameter was passed to hipMalloc"})
+    EXPECT_FALSE(reports_success(line)) << line;
+}
+
 TEST(Decode, what_the_driver_prints_of_its_own_parts) {
   const auto says = [](std::string_view kind, std::string_view value, std::string_view part) {
     const std::string text = decode(kind, value, knowledge::Knowledge::built_in());
     EXPECT_TRUE(contains(text, part)) << kind << " " << value << ": '" << text << "'";
   };
+  EXPECT_TRUE(contains(decode("vm-fault", "0x00800932", knowledge::Knowledge::built_in(), "gfx1100"), "mapping error"));
+  EXPECT_FALSE(contains(decode("vm-fault", "0x00800832", knowledge::Knowledge::built_in(), "gfx1100"), "mapping error"));
   says("ras-block", "umc", "memory controller");
   says("ras-block", "7", "xgmi_wafl");
   says("ras-block", "mca_mpio", "machine check banks");

@@ -1,5 +1,5 @@
 """firstfault explain and kb: every document against its schema, the cache of compiled knowledge, words that are no command."""
-import json, os, pathlib, re, tempfile, unittest
+import json, os, pathlib, re, subprocess, tempfile, unittest
 
 from harness import ROOT, document, run
 
@@ -79,6 +79,27 @@ class Words(unittest.TestCase):
             self.assertIn(f"'{words[-2] if len(words) == 3 else words[0]}'", result.stderr)
             self.assertIn(f"nearest is '{nearest}'", result.stderr)
         self.assertNotIn("nearest", run("qqqqqqqqqqqq").stderr)
+
+
+class Pipes(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.pipe = pathlib.Path(self.folder.name) / "pipe"
+        os.mkfifo(self.pipe)
+
+    def test_a_named_pipe_without_writer_is_an_error_that_says_so(self):
+        r = run("explain", str(self.pipe))
+        self.assertEqual(r.returncode, 3, r.stdout)
+        self.assertIn("waiting up to 10 seconds", r.stderr)
+        self.assertIn("no program has opened this named pipe for writing within 10 seconds", r.stderr)
+
+    def test_a_named_pipe_with_a_writer_is_read(self):
+        line = "amdgpu 0000:03:00.0: amdgpu: GPU reset begin!\n"
+        writer = subprocess.Popen(["sh", "-c", f"printf '{line}' > {self.pipe}"])
+        self.addCleanup(writer.wait)
+        d = json.loads(run("explain", "--json", str(self.pipe)).stdout)
+        self.assertTrue(d["signals"])
 
 
 class Settled(unittest.TestCase):
