@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "capture/loose_text.h"
+#include "capture/one_machine.h"
 #include "capture/recognise.h"
 #include "capture/redact.h"
 
@@ -119,6 +120,19 @@ void ignore(Capture& capture, std::string_view name, std::string_view why) {
 
 }  // namespace
 
+std::string tree_prefix(std::string_view directory) {
+  const auto parts = split(directory, '/');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    const bool sys =
+        parts[i] == "sys" && !last && (parts[i + 1] == "class" || parts[i + 1] == "bus" || parts[i + 1] == "devices" || parts[i + 1] == "module");
+    const bool node = parts[i] == "nodes" && (last || is_number(parts[i + 1]));
+    const bool card = is_card(parts[i]) && (last || parts[i + 1] == "device");
+    if (sys || node || card) return join_from(parts, i).substr(1) + "/";
+  }
+  return {};
+}
+
 Result<void> add_loose(const Members& files, Capture& capture) {
   const Trees trees = find_trees(files);
   std::map<std::string, std::string, std::less<>> taken;  // path -> base it came from
@@ -149,7 +163,7 @@ Result<void> add_loose(const Members& files, Capture& capture) {
     for (const auto& [item, source] : capture.probe("sources").members()) sources.emplace_back(item, source);
     capture.add_probe("sources", Value(std::move(sources)));
   }
-  return {};
+  return check_one_machine(capture);
 }
 
 }  // namespace ff::capture

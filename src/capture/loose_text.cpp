@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "capture/emitter.h"
+#include "capture/hardware.h"
 #include "capture/loose_parsers.h"
 #include "capture/redact.h"
 #include "capture/transcript.h"
@@ -211,6 +212,12 @@ bool add_recognised(TextKind kind, std::string_view text, const TextSource& sour
       add_command("env", text, source, capture);
       add_to_probe("env", parse_environment(text), source, capture);
       return true;
+    case TextKind::uevent: {
+      const auto slot = lower(between(text, "PCI_SLOT_NAME=", "\n").value_or(""));
+      if (!is_pci_address(slot)) return false;
+      add_file("/sys/bus/pci/devices/" + slot + "/uevent", std::string(text), source, capture);
+      return true;
+    }
     case TextKind::id:
       add_command("id", text, source, capture);
       if (const Value user = parse_id(text); !user.is_null()) {

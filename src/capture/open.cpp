@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -37,7 +38,7 @@ struct Gathered {
   Members loose;
 };
 
-Result<void> take_members(Members members, const std::string& name, bool name_is_prefix, Gathered& gathered) {
+Result<void> take_members(Members members, const std::string& name, const std::string& name_prefix, Gathered& gathered) {
   const auto prefix = capture_prefix(members);
   if (prefix && is_manifest(members.at(*prefix + "manifest.json"))) {
     Members below;
@@ -58,7 +59,7 @@ Result<void> take_members(Members members, const std::string& name, bool name_is
     for (const auto& [path, content] : members)
       if (path.starts_with(*prefix + "fs/") || path.starts_with(*prefix + "cmd/"))
         return fail("is a capture whose manifest.json is damaged", name + "/" + *prefix + "manifest.json", "take or copy it again");
-  for (auto& [path, content] : members) gathered.loose[name_is_prefix ? name + "/" + path : path] = std::move(content);
+  for (auto& [path, content] : members) gathered.loose[name_prefix + path] = std::move(content);
   return {};
 }
 
@@ -70,11 +71,15 @@ Result<void> take_path(const std::string& path, const Limits& limits, bool only,
     return {};
   }
   struct stat status{};
+  std::error_code ignored;
   if (::stat(path.c_str(), &status) != 0) return usage_error("cannot be opened: " + errno_text(errno), path, "check the path");
+  // A part of a tree (nodes/2, card0/device) can be told only by where it lies.
+  const auto place = std::filesystem::absolute(path, ignored).lexically_normal();
+  const std::string prefix = tree_prefix(S_ISDIR(status.st_mode) && place.has_filename() ? place.string() : place.parent_path().string());
   if (S_ISDIR(status.st_mode)) {
     auto members = read_directory(path, limits);
     if (!members) return std::unexpected(members.error());
-    return take_members(std::move(*members), path, !only, gathered);
+    return take_members(std::move(*members), path, only || (!prefix.empty() && tree_prefix(path).empty()) ? prefix : path + "/", gathered);
   }
   // A named pipe that nobody writes to would block for ever; a shell's <(command) is one under /dev or /proc that is written to.
   const bool handed_pipe = S_ISFIFO(status.st_mode) && (path.starts_with("/dev/") || path.starts_with("/proc/"));
@@ -84,13 +89,14 @@ Result<void> take_path(const std::string& path, const Limits& limits, bool only,
   if (looks_like_archive(*bytes)) {
     auto members = read_archive(*bytes, path, limits);
     if (!members) return std::unexpected(members.error());
-    return take_members(std::move(*members), path, !only, gathered);
+    return take_members(std::move(*members), path, only ? "" : path + "/", gathered);
   }
   for (const std::string_view ending : {".tar", ".tar.zst", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip"})
     if (path.ends_with(ending))
       return fail("is no archive although its name says so (" + human_bytes(bytes->size()) + ")", path, "copy it again, and compare the sizes");
   const auto slash = path.rfind('/');
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (S_ISREG(status.st_mode)) name = prefix + name;
   if (gathered.loose.contains(name)) name = path;
   gathered.loose[name] = std::move(*bytes);
   return {};
@@ -124,7 +130,7 @@ Result<Capture> open_bytes(std::string_view bytes, std::string_view name, const 
   if (looks_like_archive(bytes)) {
     auto members = read_archive(bytes, name, limits);
     if (!members) return std::unexpected(members.error());
-    if (auto result = take_members(std::move(*members), std::string(name), false, gathered); !result) return std::unexpected(result.error());
+    if (auto result = take_members(std::move(*members), std::string(name), "", gathered); !result) return std::unexpected(result.error());
   } else {
     gathered.loose[std::string(name)] = bytes;
   }

@@ -195,6 +195,17 @@ bool is_variable_line(std::string_view line) {
   return std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; });
 }
 
+/// The kernel's own names for a device, and nothing else: variables of a process may be in capitals, too.
+bool is_uevent(const std::vector<std::string_view>& all) {
+  constexpr std::array names{"DRIVER",  "PCI_CLASS",   "PCI_ID",  "PCI_SUBSYS_ID", "PCI_SLOT_NAME", "MODALIAS",
+                             "MAJOR",   "MINOR",       "DEVNAME", "DEVTYPE",       "DEVMODE",       "SUBSYSTEM",
+                             "OF_NAME", "OF_FULLNAME", "DEVPATH", "SEQNUM",        "ACTION",        "USEC_INITIALIZED"};
+  return std::ranges::all_of(all, [&](std::string_view line) {
+    const auto equals = line.find('=');
+    return equals != std::string_view::npos && std::ranges::find(names, line.substr(0, equals)) != names.end();
+  });
+}
+
 bool is_command_line(std::string_view text) {
   const std::string_view line = trim(text);
   if (line.find('\n') != std::string_view::npos) return false;
@@ -256,6 +267,8 @@ std::string_view text_kind_name(TextKind kind) {
       return "collect-env";
     case TextKind::environment:
       return "env";
+    case TextKind::uevent:
+      return "uevent";
     case TextKind::id:
       return "id";
     case TextKind::uname:
@@ -329,6 +342,7 @@ TextKind recognise(std::string_view whole) {
   if (most(is_assignment) && contains(text, "PRETTY_NAME=")) return TextKind::os_release;
   if (is_command_line(text)) return TextKind::kernel_command_line;
   if (is_value_heading(all[0])) return TextKind::file_values;
+  if (is_uevent(all)) return TextKind::uevent;
   const auto assignments = count(all, is_variable_line);
   if (assignments * 10 >= size * 8 || (assignments >= 10 && most(is_variable_line))) return TextKind::environment;
   if (most(is_module_row) && contains(text, "amdgpu")) return TextKind::lsmod;

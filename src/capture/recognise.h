@@ -24,6 +24,7 @@ enum class TextKind {
   pip_list,
   collect_env,
   environment,
+  uevent,  ///< of a device in /sys: "DRIVER=amdgpu", "PCI_ID=1002:744C"
   id,
   uname,
   ls_nodes,

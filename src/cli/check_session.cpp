@@ -202,6 +202,11 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
         remedy += fmt::format("; here it finds {} ({})", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text());
         break;
       }
+    // A part of a tree that was recognised does say something.
+    for (const auto& [path, content] : session.capture.files())
+      if (path.starts_with("/sys/class/kfd/") || path.starts_with("/sys/class/drm/") || path.starts_with("/sys/bus/pci/"))
+        return std::unexpected(Error{fmt::format("holds too little to judge anything ({} was recognised)", path), join(options.from, ", "),
+                                     "give the whole tree, for example /sys/class/kfd/kfd/topology or /sys/class/drm/card0/device; " + remedy, 3});
     return std::unexpected(Error{"says nothing about a machine, so nothing could be judged", join(options.from, ", "), std::move(remedy), 3});
   }
   if (!options.parent.empty()) compare_with_parent(options.parent, session);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/shell.h"
 #include "base/text.h"
+#include "capture/loose_parsers.h"
+#include "device/advice.h"
 #include "device/judge.h"
 #include "device/rung.h"
 
@@ -37,11 +40,28 @@ Asker asker_of(const Machine& m) {
   return out;
 }
 
+/// A listing with names (`ls -l` of loose files) gives a group its name and no number.
+bool has_number(const Known<std::uint32_t>& id) { return id && *id != capture::unknown_id; }
+
+/// "group 992 (render)", "group 992" where it has no name, "group render" where its number is not known.
+std::string group_of(const DeviceNode& node) {
+  const auto name = node.group.value_or("");
+  if (!has_number(node.gid)) return name.empty() ? "a group that is not known" : "group " + name;
+  return name.empty() ? fmt::format("group {}", *node.gid) : fmt::format("group {} ({})", *node.gid, name);
+}
+
+/// Whether this process is in the node's group: by number, or by name where the number is not known.
+bool in_group_of(const Machine& m, const DeviceNode& node) {
+  if (has_number(node.gid)) return m.access.groups.count(*node.gid) != 0;
+  const auto name = node.group.value_or("");
+  return !name.empty() && std::ranges::any_of(m.access.groups, [&](const auto& group) { return group.second == name; });
+}
+
 std::string permissions_of(const DeviceNode& node) {
   if (!node.mode || !node.gid) return node.path;
-  const auto name = node.group.value_or("");
-  return fmt::format("{} (mode {:04o}, owner {}, group {}{})", node.path, *node.mode & 07777, node.uid.value_or(0), *node.gid,
-                     name.empty() ? " without a name here" : " \"" + name + "\"");
+  const auto owner = has_number(node.uid) ? fmt::format("owner {}, ", *node.uid) : std::string();
+  return fmt::format("{} (mode {:04o}, {}{}{})", node.path, *node.mode & 07777, owner, group_of(node),
+                     node.group.value_or("").empty() ? " without a name here" : "");
 }
 
 /// What the permission bits say when nobody tried to open the node: an errno, or nothing when too little is known.
@@ -50,9 +70,9 @@ std::optional<int> expected_errno(const Machine& m, const DeviceNode& node) {
   if (!node.mode || !node.gid || !node.uid || !m.access.uid) return std::nullopt;
   if (*m.access.uid == 0 && !m.access.user_namespace.value_or(false)) return 0;
   if ((*node.mode & 07) == read_write) return 0;
-  if (*m.access.uid == *node.uid) return (*node.mode >> 6 & 07) == read_write ? 0 : EACCES;
+  if (has_number(node.uid) && *m.access.uid == *node.uid) return (*node.mode >> 6 & 07) == read_write ? 0 : EACCES;
   if (!m.access.groups_known.value_or(false) && m.access.groups.empty()) return std::nullopt;
-  if (m.access.groups.count(*node.gid) != 0) return (*node.mode >> 3 & 07) == read_write ? 0 : EACCES;
+  if (in_group_of(m, node)) return (*node.mode >> 3 & 07) == read_write ? 0 : EACCES;
   return EACCES;
 }
 
@@ -63,28 +83,30 @@ std::optional<std::uint32_t> own_group_named(const Machine& m, std::string_view 
   return std::nullopt;
 }
 
+/// The user's name as a word of a command; "$USER" where it is not known or would be taken for an option.
+std::string account_of(const Machine& m) {
+  const auto name = m.access.user.value_or("");
+  return name.empty() || name.starts_with('-') ? "$USER" : shell_word(name);
+}
+
 Evidence stat_evidence(const DeviceNode& node) {
   if (node.gid && !node.gid.origin.source.empty()) return evidence(node.gid);
   return {node.path, 0, permissions_of(node)};
-}
-
-std::string start_again_with_devices(const Asker& asker) {
-  if (asker.container == "kubernetes")
-    return "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri";
-  if (asker.container == "lxc")
-    return "Map the devices in the container's configuration (lxc: lxc.cgroup2.devices.allow and lxc.mount.entry; incus: incus config device add "
-           "NAME gpu gpu)";
-  if (asker.container == "singularity" || asker.container == "apptainer") return "Start the container again with --rocm";
-  const auto tool = asker.container == "podman" || asker.container == "toolbox" ? "podman" : "docker";
-  return fmt::format("Start the container again with: {} run --device=/dev/kfd --device=/dev/dri …", tool);
 }
 
 std::string start_again_with_group(const Asker& asker, std::uint32_t gid) {
   if (asker.container == "kubernetes") return fmt::format("Add the number to the pod: securityContext.supplementalGroups: [{}]", gid);
   if (asker.container == "podman" || asker.container == "toolbox")
     return "Start the container again with --group-add keep-groups (podman keeps the caller's groups, whatever their numbers)";
+  if (asker.container == "lxc" && gid == overflow_id)
+    return "Read the group's number on the host (stat -c %g /dev/kfd there; 65534 is only what an id without a mapping shows as). Then give the "
+           "device a group of the container (Proxmox: dev0: /dev/kfd,gid=<gid of render in the container>; incus: incus config device set NAME gpu "
+           "gid=<that gid>), or map the host's number into the container (lxc.idmap)";
   if (asker.container == "lxc")
     return fmt::format("Give the device the container's own group id in its configuration (gid=…), or map host group {} into the container", gid);
+  if (gid == overflow_id)
+    return "Read the group's number on the host (stat -c %g /dev/kfd there; 65534 is only what an id without a mapping shows as), and start the "
+           "container again with --group-add of that number, without a user namespace that hides it (docker: --userns=host)";
   return fmt::format("Start the container again with --group-add {} (the number, not the name: names mean different numbers inside and outside)",
                      gid);
 }
@@ -100,7 +122,7 @@ void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node,
   const auto gid = *node.gid;
   const auto group = node.group.value_or("");
   const bool group_may = (*node.mode >> 3 & 07) == read_write;
-  const bool member = m.access.groups.count(gid) != 0;
+  const bool member = in_group_of(m, node);
   if (m.access.user_namespace.value_or(false) && (gid == overflow_id || node.uid.value_or(0) == overflow_id)) {
     because.push_back(evidence(m.access.user_namespace));
     findings.fail("container.group-not-mapped",
@@ -108,7 +130,8 @@ void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node,
                               asker.user, node.path, overflow_id),
                   because,
                   {asker.in_container ? start_again_with_group(asker, gid)
-                                      : std::string("Run outside the user namespace, or map the host's render group into it")});
+                                      : std::string("Run outside the user namespace, or map the host's render group into it")},
+                  {"stat -c '%u %g %n' /dev/kfd /dev/dri/renderD*", "id", "cat /proc/self/gid_map"});
     return;
   }
   if (!group_may || (gid == 0 && !member)) {
@@ -121,12 +144,17 @@ void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node,
   if (member) {
     findings.fail(
         asker.in_container ? "container.confined" : "permission.device-node-mode",
-        fmt::format("{} is in group {} and still may not open {}: an access control list, a security module or the device cgroup forbids it",
-                    asker.user, gid, node.path),
-        because);
+        fmt::format("{} is in {} and still may not open {}: an access control list, a security module or the device cgroup forbids it", asker.user,
+                    group_of(node), node.path),
+        because,
+        {fmt::format("Find out which of them forbids it. An access control list: getfacl -p {}. SELinux: sudo ausearch -m avc -ts recent. AppArmor: "
+                     "sudo dmesg | grep -i apparmor. A service's own limits: systemctl show <service> -p DevicePolicy -p DeviceAllow",
+                     shell_word(node.path)),
+         "Then lift that: setfacl -b on the node, a policy that allows the device, or DeviceAllow in the service's unit"},
+        {fmt::format("getfacl -p {}", shell_word(node.path)), "sudo ausearch -m avc -ts recent", "journalctl -k -b | grep -iE 'avc|apparmor'"});
     return;
   }
-  const auto shown = group.empty() ? fmt::format("group {}", gid) : fmt::format("group {} ({})", gid, group);
+  const auto shown = group_of(node);
   if (asker.in_container) {
     const auto same_name = own_group_named(m, group.empty() ? "render" : group);
     auto text = fmt::format("{} may not open {}: it belongs to {} of the host, and this container's process is not in that number", asker.user,
@@ -144,20 +172,22 @@ void judge_refused(const Machine& m, const Asker& asker, const DeviceNode& node,
                     node.path, shown),
         because,
         {fmt::format("Log out of the whole session and in again (over ssh: close every connection; for one shell: newgrp {}), then check with: id",
-                     group)});
+                     shell_word(group))});
     return;
   }
-  findings.fail("permission.not-in-render-group",
-                fmt::format("{} may not open {}: it is for {}, and the user is not in it", asker.user, node.path, shown), because,
-                {group.empty() ? fmt::format("Group {} has no name here; create it (sudo groupadd -g {} render) and add the user to it", gid, gid)
-                               : fmt::format("sudo usermod -a -G {} {}   (then log out and in again)", group, m.access.user.value_or("$USER"))});
+  findings.fail(
+      "permission.not-in-render-group", fmt::format("{} may not open {}: it is for {}, and the user is not in it", asker.user, node.path, shown),
+      because,
+      {group.empty() && has_number(node.gid)
+           ? fmt::format("Group {} has no name here; create it (sudo groupadd -g {} render) and add the user to it", gid, gid)
+           : fmt::format("sudo usermod -a -G {} {}   (then log out and in again)", group.empty() ? "render" : shell_word(group), account_of(m))});
 }
 
 void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Findings& findings) {
   auto entry = Value::object({{"node", node.path}});
   if (node.mode) entry.set("mode", fmt::format("{:04o}", *node.mode & 07777));
-  if (node.uid) entry.set("uid", *node.uid);
-  if (node.gid) entry.set("gid", *node.gid);
+  if (has_number(node.uid)) entry.set("uid", *node.uid);
+  if (has_number(node.gid)) entry.set("gid", *node.gid);
   if (node.group && !node.group->empty()) entry.set("group", *node.group);
 
   auto answer = node.open_errno ? std::optional<int>(*node.open_errno) : expected_errno(m, node);
@@ -178,12 +208,13 @@ void judge_node(const Machine& m, const Asker& asker, const DeviceNode& node, Fi
       findings.fail("container.devices-not-mapped",
                     fmt::format("{} may not open {}: the device cgroup forbids it{}", asker.user, node.path,
                                 asker.in_container ? ", the node is in the container but the device was not handed to it" : ""),
-                    because, asker.in_container ? std::vector<std::string>{start_again_with_devices(asker)} : std::vector<std::string>{});
+                    because, asker.in_container ? hand_devices_to(asker.container) : std::vector<std::string>{},
+                    asker.in_container ? proof_of_devices(asker.container) : std::vector<std::string>{});
       return;
     case ENOENT:
       if (asker.in_container)
         findings.fail("container.devices-not-mapped", fmt::format("{} is not in this container", node.path), because,
-                      {start_again_with_devices(asker)});
+                      hand_devices_to(asker.container), proof_of_devices(asker.container));
       else
         findings.fail("driver.kfd-unavailable", fmt::format("{} does not exist", node.path), because);
       return;
@@ -236,7 +267,7 @@ CheckResult nodes_openable(const CheckContext& context) {
       findings.fail("container.devices-not-mapped",
                     fmt::format("no render node of {} is in this container ({} is not there)", not_here.size() == 1 ? "the GPU" : "the GPUs",
                                 enumerate(not_here)),
-                    {{"/dev/dri", 0, "no renderD node"}}, {start_again_with_devices(asker)});
+                    {{"/dev/dri", 0, "no renderD node"}}, hand_devices_to(asker.container), proof_of_devices(asker.container));
     else
       findings.fail(
           "permission.device-node-mode", fmt::format("{} does not exist, although the driver has the GPU", enumerate(not_here)),

@@ -170,7 +170,7 @@ CheckResult bar_space(const CheckContext& context) {
   }
   std::string pass = small > 0 ? fmt::format("Address space is assigned; resizable BAR is off ({}), which one GPU can live with", small_text)
                                : std::string("The GPU's memory window has its address space");
-  return findings.result(std::move(pass), "the capture holds neither BARs nor memory sizes of the GPU");
+  return findings.result(std::move(pass), why_nothing(context, "the capture holds neither BARs nor memory sizes of the GPU"));
 }
 
 CheckResult pcie_atomics(const CheckContext& context) {
@@ -206,7 +206,7 @@ CheckResult pcie_atomics(const CheckContext& context) {
   }
   if (discrete == 0 && !gpus.empty()) return not_applicable("an integrated GPU has no PCIe path");
   return findings.result("The PCIe path carries atomic operations",
-                         "the capture holds no word on PCIe atomics (no KFD links, no capability registers)");
+                         why_nothing(context, "the capture holds no word on PCIe atomics (no KFD links, no capability registers)"));
 }
 
 }  // namespace ff::device

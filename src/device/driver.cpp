@@ -3,7 +3,9 @@
 
 #include <cerrno>
 
+#include "base/shell.h"
 #include "base/text.h"
+#include "device/advice.h"
 #include "device/judge.h"
 #include "device/log.h"
 #include "device/rung.h"
@@ -125,6 +127,25 @@ CheckResult driver_initialised(const CheckContext& context) {
   return findings.result("amdgpu started every GPU", "the capture does not say which driver holds the GPU");
 }
 
+namespace {
+
+/// Where the other GPUs have compute nodes the kernel can compute; the driver said of this one why it has none.
+std::vector<std::string> fix_of_one(const Gpu& gpu) {
+  const auto lines = gpu.pci ? fmt::format("sudo dmesg | grep -F {}", shell_word(*gpu.pci)) : std::string("sudo dmesg | grep -iE 'amdgpu|kfd'");
+  return {
+      fmt::format("Read what the driver said of this GPU: {}   (its lines with \"kfd\", \"error\", \"failed\" or \"reset\" name the reason)", lines),
+      "Switch the machine fully off and start it cold; when only this GPU stays without a node, it is the one to re-seat or to exchange"};
+}
+
+std::vector<std::string> proof_of_one(const Gpu& gpu) {
+  std::vector<std::string> out;
+  if (gpu.pci) out.push_back(fmt::format("sudo dmesg | grep -F {} | grep -iE 'kfd|fail|error|reset'", shell_word(*gpu.pci)));
+  out.emplace_back("grep -h simd_count /sys/class/kfd/kfd/topology/nodes/*/properties | grep -vc ' 0$'");
+  return out;
+}
+
+}  // namespace
+
 CheckResult kfd_present(const CheckContext& context) {
   const auto& m = context.machine;
   if (m.host.wsl.value_or(false)) return not_applicable("under WSL there is no /dev/kfd: ROCm goes through /dev/dxg");
@@ -142,10 +163,8 @@ CheckResult kfd_present(const CheckContext& context) {
       auto result =
           CheckResult::fail("container.devices-not-mapped",
                             fmt::format("/dev/kfd is not in this container ({}): it was started without the GPU's devices", container), measured);
-      result.fix.push_back(container == "kubernetes"
-                               ? "Ask for the GPU in the pod's resources (amd.com/gpu: 1), so that the device plug-in maps /dev/kfd and /dev/dri"
-                               : fmt::format("Start the container again with: {} run --device=/dev/kfd --device=/dev/dri …",
-                                             container == "podman" || container == "toolbox" ? "podman" : "docker"));
+      result.fix = hand_devices_to(container);
+      result.verify = proof_of_devices(container);
       return result.because(evidence(m.driver.kfd_device)).because(evidence(m.container.kind));
     }
     auto result = CheckResult::fail("driver.kfd-unavailable", "The driver offers no compute: /dev/kfd does not exist", measured);
@@ -190,7 +209,8 @@ CheckResult kfd_present(const CheckContext& context) {
     } else {
       findings.fail("driver.kfd-unavailable",
                     fmt::format("The driver offers no compute on {}: it is not among the {} KFD GPU nodes", name_of(*gpu), with_node),
-                    std::move(because));
+                    std::move(because), with_node > 0 ? fix_of_one(*gpu) : std::vector<std::string>{},
+                    with_node > 0 ? proof_of_one(*gpu) : std::vector<std::string>{});
     }
   }
   auto result = findings.result(fmt::format("{} in the compute driver: {}", count_of(with_node, "GPU is", "GPUs are"), enumerate(names)),

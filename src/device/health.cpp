@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "device/judge.h"
@@ -15,6 +16,31 @@ constexpr std::uint64_t corrected_to_watch = 100;  // corrected memory errors si
 constexpr int default_page_limit = 128;            // at which fleet tools take a GPU out of service
 constexpr double warm_margin_c = 5;
 constexpr double low_cap = 0.8;  // of the board's default
+
+/// Boards for data centres count memory errors; of others it is known that they do not.
+bool counts_errors(const Gpu& gpu) {
+  static constexpr std::array<std::string_view, 8> targets{"gfx906", "gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950", "gfx1250"};
+  if (gpu.gfx) return std::find(targets.begin(), targets.end(), *gpu.gfx) != targets.end();
+  return contains(gpu.product.value_or(""), "Instinct");
+}
+
+std::string without_counters(const Machine& m) {
+  for (const auto* gpu : usable_gpus(m)) {
+    if (is_virtual_function(*gpu)) return "not applicable: a virtual function shows no error counters; the host's driver keeps them";
+    if (counts_errors(*gpu)) return fmt::format("the capture holds no error counters of {} (its RAS files, or amd-smi metric --ecc)", name_of(*gpu));
+    if (!gpu->gfx) return "the capture holds no error counters";
+  }
+  return "not applicable: the GPU counts no memory errors (no RAS files), as consumer boards do not";
+}
+
+std::string without_page_list(const Machine& m) {
+  for (const auto* gpu : usable_gpus(m)) {
+    if (is_virtual_function(*gpu)) return "not applicable: a virtual function shows no list of bad pages; the host's driver keeps it";
+    if (counts_errors(*gpu)) return fmt::format("the capture holds no list of bad pages of {} (amd-smi bad-pages)", name_of(*gpu));
+    if (!gpu->gfx) return "the capture holds no list of bad pages";
+  }
+  return "not applicable: the GPU keeps no list of bad pages, as consumer boards do not";
+}
 
 }  // namespace
 
@@ -56,7 +82,7 @@ CheckResult ras_counters(const CheckContext& context) {
   }
   return findings.result(correctable == 0 ? std::string("The error counters (RAS) are at zero")
                                           : fmt::format("The hardware corrected {} and missed none", count_of(correctable, "error")),
-                         "not applicable: the GPU counts no memory errors (no RAS files), as consumer boards do not");
+                         why_nothing(context, without_counters(context.machine)));
 }
 
 CheckResult retired_pages(const CheckContext& context) {
@@ -93,13 +119,14 @@ CheckResult retired_pages(const CheckContext& context) {
   return findings.result(most == 0 ? std::string("No memory page is retired")
                                    : fmt::format("{} retired at most on one GPU, far from the limit of {}",
                                                  count_of(static_cast<std::size_t>(most), "memory page is", "memory pages are"), limit),
-                         "not applicable: the GPU keeps no list of bad pages");
+                         why_nothing(context, without_page_list(context.machine)));
 }
 
 CheckResult temperature(const CheckContext& context) {
   Findings findings;
   double nearest = 1e9;
-  std::string nearest_text;
+  std::string nearest_text, hottest;  // hottest: of the sensors without a limit
+  double hottest_c = 0;
   for (const auto* gpu : usable_gpus(context.machine)) {
     bool any = false;
     for (const auto& [sensor, value] : gpu->temperature_c) {
@@ -108,7 +135,11 @@ CheckResult temperature(const CheckContext& context) {
       auto entry = Value::object({{"gpu", address_of(*gpu)}, {"sensor", sensor}, {"celsius", *value}});
       if (limit != gpu->temperature_limit_c.end() && limit->second) entry.set("limit_celsius", *limit->second);
       findings.measured("sensors", std::move(entry));
-      if (limit == gpu->temperature_limit_c.end() || !limit->second || *limit->second <= 0) continue;
+      if (limit == gpu->temperature_limit_c.end() || !limit->second || *limit->second <= 0) {
+        if (hottest.empty() || *value > hottest_c) hottest = fmt::format("{} of {} is at {:.0f} °C", sensor, name_of(*gpu), *value);
+        hottest_c = std::max(hottest_c, *value);
+        continue;
+      }
       any = true;
       const double room = *limit->second - *value;
       const auto text = fmt::format("{} of {} is at {:.0f} °C", sensor, name_of(*gpu), *value);
@@ -131,7 +162,10 @@ CheckResult temperature(const CheckContext& context) {
     if (!any) findings.unknown();
   }
   return findings.result(fmt::format("The hottest sensor: {}", nearest_text),
-                         "the capture holds no temperature with its limit (integrated and sleeping GPUs have none)");
+                         why_nothing(context,
+                                     hottest.empty() ? "the capture holds no temperature with its limit"
+                                                     : fmt::format("{}; the capture holds no limit to compare it with", hottest),
+                                     Scope::discrete));
 }
 
 CheckResult power_cap(const CheckContext& context) {
@@ -154,7 +188,7 @@ CheckResult power_cap(const CheckContext& context) {
       findings.good();
   }
   return findings.result(fmt::format("The power cap is near the board's default: {}", enumerate(shown)),
-                         "the capture holds no power cap with its default");
+                         why_nothing(context, "the capture holds no power cap with its default", Scope::discrete));
 }
 
 CheckResult throttle_reasons(const CheckContext& context) {
@@ -176,7 +210,7 @@ CheckResult throttle_reasons(const CheckContext& context) {
     findings.warn(heat ? "hardware.thermal" : "hardware.power",
                   fmt::format("{} is throttled now by {}", name_of(*gpu), enumerate(gpu->throttle_reasons)), {evidence(gpu->throttle_bits)});
   }
-  return findings.result("Nothing throttles the GPU now", "the capture holds no throttle status (gpu_metrics)");
+  return findings.result("Nothing throttles the GPU now", why_nothing(context, "the capture holds no throttle status (gpu_metrics)"));
 }
 
 CheckResult performance_level(const CheckContext& context) {
@@ -195,7 +229,7 @@ CheckResult performance_level(const CheckContext& context) {
     else
       findings.good();
   }
-  return findings.result("No GPU is held at low clocks", "the capture holds no performance level");
+  return findings.result("No GPU is held at low clocks", why_nothing(context, "the capture holds no performance level"));
 }
 
 }  // namespace ff::device

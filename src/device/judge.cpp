@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -15,6 +16,17 @@ bool complete(const CheckContext& context) { return context.machine.evidence_kin
 
 CheckResult not_applicable(std::string_view why) { return CheckResult::skip(fmt::format("not applicable: {}", why)); }
 CheckResult not_captured(std::string_view what) { return CheckResult::skip(fmt::format("the capture holds no {}", what)); }
+
+std::string why_nothing(const CheckContext& context, std::string_view otherwise, Scope scope) {
+  if (context.machine.host.wsl.value_or(false)) return "not applicable: under WSL the GPU belongs to Windows, and Linux shows nothing of this";
+  const auto gpus = usable_gpus(context.machine);
+  const auto all = [&](bool (*test)(const Gpu&)) {
+    return !gpus.empty() && std::all_of(gpus.begin(), gpus.end(), [&](const Gpu* gpu) { return test(*gpu); });
+  };
+  if (scope == Scope::discrete && all(&is_integrated)) return "not applicable: an integrated GPU has none of this";
+  if (all(&is_asleep)) return fmt::format("the GPU{} asleep; --wake reads {}", gpus.size() == 1 ? " is" : "s are", gpus.size() == 1 ? "it" : "them");
+  return std::string(otherwise);
+}
 
 std::string address_of(const Gpu& gpu) {
   if (gpu.pci) return *gpu.pci;
@@ -74,14 +86,16 @@ std::optional<DeviceFile> device_file(const CheckContext& context, const Gpu& gp
   return std::nullopt;
 }
 
-void Findings::fail(std::string cause, std::string text, std::vector<Evidence> because, std::vector<std::string> fix) {
+void Findings::fail(std::string cause, std::string text, std::vector<Evidence> because, std::vector<std::string> fix,
+                    std::vector<std::string> verify) {
   ++judged_;
-  fails_.push_back({std::move(cause), std::move(text), std::move(because), std::move(fix)});
+  fails_.push_back({std::move(cause), std::move(text), std::move(because), std::move(fix), std::move(verify)});
 }
 
-void Findings::warn(std::string cause, std::string text, std::vector<Evidence> because, std::vector<std::string> fix) {
+void Findings::warn(std::string cause, std::string text, std::vector<Evidence> because, std::vector<std::string> fix,
+                    std::vector<std::string> verify) {
   ++judged_;
-  warns_.push_back({std::move(cause), std::move(text), std::move(because), std::move(fix)});
+  warns_.push_back({std::move(cause), std::move(text), std::move(because), std::move(fix), std::move(verify)});
 }
 
 Value Findings::append(const Value& list, Value item) {
@@ -89,6 +103,14 @@ Value Findings::append(const Value& list, Value item) {
   out.push(std::move(item));
   return out;
 }
+
+namespace {
+void add_once(std::vector<std::string>& list, const std::string& line) {
+  for (const auto& old : list)
+    if (old == line) return;
+  list.push_back(line);
+}
+}  // namespace
 
 CheckResult Findings::result(std::string pass, std::string nothing) const {
   if (clean()) {
@@ -108,11 +130,10 @@ CheckResult Findings::result(std::string pass, std::string nothing) const {
       if (!known) out.causes.push_back(finding.cause);
       if (&finding != &worst.front()) out.because({"judgement", 0, finding.text});
       for (const auto& e : finding.because) out.because(e);
-      for (const auto& line : finding.fix) {
-        bool there = false;
-        for (const auto& old : out.fix) there = there || old == line;
-        if (!there) out.fix.push_back(line);
-      }
+      for (const auto& line : finding.fix) add_once(out.fix, line);
+      // A proof belongs to the cause that speaks; the knowledge has one for the others.
+      if (finding.cause == worst.front().cause)
+        for (const auto& line : finding.verify) add_once(out.verify, line);
     }
   return out;
 }

@@ -29,6 +29,12 @@ bool complete(const CheckContext& context);
 CheckResult not_applicable(std::string_view why);  ///< skip: "not applicable: …"
 CheckResult not_captured(std::string_view what);   ///< skip: "the capture holds no …"
 
+/// Which GPUs a check is about.
+enum class Scope { any, discrete };
+/// The text of a skip where nothing could be judged about the GPUs: not applicable under WSL (the GPU belongs to Windows) and, for
+/// checks about discrete GPUs, where all are integrated; "asleep" where they sleep; else `otherwise`.
+std::string why_nothing(const CheckContext& context, std::string_view otherwise, Scope scope = Scope::any);
+
 /// "Radeon RX 7900 XTX at 0000:03:00.0"; says as much as is known.
 std::string name_of(const Gpu& gpu);
 /// "0000:03:00.0", else "KFD node 2", else "GPU 0".
@@ -57,8 +63,11 @@ std::optional<DeviceFile> device_file(const CheckContext& context, const Gpu& gp
 /// speaks, the others are evidence.
 class Findings {
  public:
-  void fail(std::string cause, std::string text, std::vector<Evidence> because = {}, std::vector<std::string> fix = {});
-  void warn(std::string cause, std::string text, std::vector<Evidence> because = {}, std::vector<std::string> fix = {});
+  /// `fix` and `verify` are this case's own; with a `verify` of its own, it takes none from the knowledge (ladder/climb.cpp).
+  void fail(std::string cause, std::string text, std::vector<Evidence> because = {}, std::vector<std::string> fix = {},
+            std::vector<std::string> verify = {});
+  void warn(std::string cause, std::string text, std::vector<Evidence> because = {}, std::vector<std::string> fix = {},
+            std::vector<std::string> verify = {});
   void good() { ++judged_; }
   void unknown() { ++unknown_; }
   /// One measured thing; becomes an entry of the list `name` in the result's "measured".
@@ -74,7 +83,7 @@ class Findings {
   struct Finding {
     std::string cause, text;
     std::vector<Evidence> because;
-    std::vector<std::string> fix;
+    std::vector<std::string> fix, verify;
   };
   static Value append(const Value& list, Value item);
   std::vector<Finding> fails_, warns_;

@@ -5,7 +5,9 @@
 #include <map>
 #include <set>
 
+#include "base/shell.h"
 #include "base/text.h"
+#include "device/advice.h"
 #include "device/judge.h"
 #include "device/rung.h"
 
@@ -37,6 +39,30 @@ std::vector<LinkState> power_states(std::string_view text) {
   return out;
 }
 
+/// How many GPUs of the same kind have a faster link, when all others have (and at least two are there to compare with). Those
+/// that work while this one idles are no measure.
+std::size_t faster_equals(const Gpu& gpu, const std::vector<const Gpu*>& all) {
+  std::size_t faster = 0;
+  for (const auto* other : all) {
+    if (other == &gpu || !gpu.device_id || !other->device_id || *other->device_id != *gpu.device_id || is_asleep(*other)) continue;
+    if (gpu.package && other->package && *gpu.package == *other->package) continue;
+    if (!other->link.speed_gts || !other->link.width) continue;
+    if (gpu.busy_percent && other->busy_percent.value_or(0) >= busy_percent_for_full_link) continue;
+    if (*other->link.speed_gts <= *gpu.link.speed_gts + speed_slack_gts) return 0;
+    ++faster;
+  }
+  return faster >= 2 ? faster : 0;
+}
+
+/// What shows the link's state again, at the port where it was judged. None when its address is not known.
+std::vector<std::string> proof_of_link(const Gpu& gpu) {
+  const auto port = gpu.link.judged_at.empty() ? gpu.pci.value_or("") : gpu.link.judged_at;
+  if (port.empty()) return {};
+  std::vector<std::string> out{fmt::format("cat {0}/current_link_width {0}/current_link_speed", shell_word("/sys/bus/pci/devices/" + port))};
+  if (gpu.drm_card) out.push_back(fmt::format("cat /sys/class/drm/card{}/device/pp_dpm_pcie", *gpu.drm_card));
+  return out;
+}
+
 std::string shown(double speed, int width) { return fmt::format("x{} at {:g} GT/s", width, speed); }
 
 }  // namespace
@@ -45,6 +71,7 @@ CheckResult pcie_link(const CheckContext& context) {
   Findings findings;
   std::size_t discrete = 0, at_card = 0;
   std::vector<std::string> saving;
+  bool idle_known = true;
   const auto gpus = usable_gpus(context.machine);
   for (const auto* gpu : gpus) {
     if (is_integrated(*gpu) || is_virtual_function(*gpu)) continue;
@@ -86,8 +113,18 @@ CheckResult pcie_link(const CheckContext& context) {
         if (state.width == *link.width && state.speed <= *link.speed_gts + speed_slack_gts && state.width < can_width) by_choice = true;
     const auto is = shown(*link.speed_gts, *link.width);
     const auto can = shown(can_speed > 0 ? can_speed : *link.speed_gts, can_width > 0 ? can_width : *link.width);
+    const auto faster = by_choice && !busy ? faster_equals(*gpu, gpus) : std::size_t{0};
+    if (faster > 0) {
+      std::vector<Evidence> because{evidence(link.width), evidence(link.speed_gts)};
+      findings.warn("hardware.pcie-link-degraded",
+                    fmt::format("The PCIe link of {} is {}, while its {} equals are faster (judged at {}): it trained low, or it alone saves power",
+                                name_of(*gpu), is, faster, link.judged_at.empty() ? address_of(*gpu) : link.judged_at),
+                    std::move(because), {}, proof_of_link(*gpu));
+      continue;
+    }
     if (by_choice && !busy) {
       findings.good();
+      idle_known = idle_known && gpu->busy_percent;
       saving.push_back(fmt::format("{} is {} now and can do {}", name_of(*gpu), is, can));
       continue;
     }
@@ -96,18 +133,23 @@ CheckResult pcie_link(const CheckContext& context) {
     if (link.slot_max_width) because.push_back(evidence(link.slot_max_width));
     const auto text = fmt::format("The PCIe link of {} is {}, card and slot can do {} (judged at {})", name_of(*gpu), is, can,
                                   link.judged_at.empty() ? address_of(*gpu) : link.judged_at);
+    auto proof = proof_of_link(*gpu);
     if (narrow)
-      findings.fail("hardware.pcie-link-degraded", text, std::move(because));
+      findings.fail("hardware.pcie-link-degraded", text, std::move(because), {}, std::move(proof));
     else
-      findings.warn("hardware.pcie-link-degraded", text, std::move(because));
+      findings.warn("hardware.pcie-link-degraded", text, std::move(because), {}, std::move(proof));
   }
   if (discrete == 0 && !gpus.empty()) return not_applicable("neither integrated GPUs nor virtual functions have a slot of their own");
   if (at_card > 0 && saving.empty())
     return findings.result("The card's own PCIe port has its full width and speed; the bridges above, which may hide the slot, were not captured",
                            "");
-  std::string pass = saving.empty() ? std::string("The PCIe link has the width and speed that card and slot can do")
-                                    : fmt::format("The PCIe link is in a power-saving state while the GPU idles: {}", enumerate(saving));
-  return findings.result(std::move(pass), "the capture does not hold the link's width and speed together with what card and slot can do");
+  std::string pass =
+      saving.empty() ? std::string("The PCIe link has the width and speed that card and slot can do")
+                     : fmt::format("The PCIe link is in a power-saving state{}: {}",
+                                   idle_known ? " while the GPU idles" : ", as it is while a GPU idles (the evidence does not say how busy it is)",
+                                   enumerate(saving));
+  return findings.result(std::move(pass),
+                         why_nothing(context, "the capture does not hold the link's width and speed together with what card and slot can do"));
 }
 
 CheckResult xgmi_complete(const CheckContext& context) {
@@ -219,9 +261,10 @@ CheckResult aer_counters(const CheckContext& context) {
     else
       findings.good();
   }
-  return findings.result(correctable == 0 ? std::string("The PCIe path counted no errors since boot")
-                                          : fmt::format("The PCIe path corrected {} since boot, which is few", count_of(correctable, "error")),
-                         "the capture holds no PCIe error counters (the kernel keeps none where the firmware owns them)");
+  return findings.result(
+      correctable == 0 ? std::string("The PCIe path counted no errors since boot")
+                       : fmt::format("The PCIe path corrected {} since boot, which is few", count_of(correctable, "error")),
+      why_nothing(context, "the capture holds no PCIe error counters (the kernel keeps none where the firmware owns them)", Scope::discrete));
 }
 
 CheckResult iommu_multi_gpu(const CheckContext& context) {
@@ -247,7 +290,7 @@ CheckResult iommu_multi_gpu(const CheckContext& context) {
       if (m.host.kernel_cmdline) because.push_back(evidence(m.host.kernel_cmdline));
       findings.warn("communication.peer-access-blocked",
                     fmt::format("The IOMMU translates the addresses of {} GPUs: transfers between them and RCCL can hang or crawl", discrete.size()),
-                    std::move(because), {"Add iommu=pt to GRUB_CMDLINE_LINUX in /etc/default/grub, run sudo update-grub, and reboot"});
+                    std::move(because), {add_boot_option(m, "iommu=pt")}, {"cat /proc/cmdline", "sudo dmesg | grep -iE 'AMD-Vi|DMAR|iommu'"});
     } else {
       findings.good();
     }
@@ -268,7 +311,9 @@ CheckResult iommu_multi_gpu(const CheckContext& context) {
         fmt::format("The PCIe ports above {} of {} GPUs redirect peer traffic to the root (ACS): these GPUs do not reach others directly",
                     redirected.size(), acs_known);
     if (!redirected.empty() && !one_hive && m.host.virtualisation.value_or("").empty())
-      findings.warn("communication.peer-access-blocked", text, std::move(redirected));
+      findings.warn("communication.peer-access-blocked", text, std::move(redirected),
+                    {"Switch ACS off for these ports in the firmware setup (some boards call it \"PCIe ACS\" or hide it below NBIO), and reboot"},
+                    {"sudo lspci -vvv | grep -i ACSCtl", "cat /proc/cmdline"});
     else
       findings.good();
   }

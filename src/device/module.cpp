@@ -1,7 +1,9 @@
 // The kernel module: built, loadable, loaded, current, and with which parameters.
 #include <fmt/format.h>
 
+#include "base/shell.h"
 #include "base/text.h"
+#include "device/advice.h"
 #include "device/judge.h"
 #include "device/log.h"
 #include "device/rung.h"
@@ -129,8 +131,7 @@ CheckResult kernel_headers(const CheckContext& context) {
                 "driver.dkms-build-failed",
                 fmt::format("The headers of {} are not installed, so DKMS cannot build amdgpu for it, and no amdgpu is loaded", kernel_of(m)),
                 measured);
-  if (m.host.kernel_release)
-    result.fix.push_back(fmt::format("sudo apt install linux-headers-{}   (RHEL, SLES: kernel-devel of that release)", *m.host.kernel_release));
+  if (m.host.kernel_release) result.fix.push_back(install_kernel_headers(m, *m.host.kernel_release));
   return result.because(evidence(m.host.kernel_headers));
 }
 
@@ -184,7 +185,8 @@ CheckResult driver_loaded(const CheckContext& context) {
   for (const auto* option : {"nomodeset", "amdgpu.modeset=0", "module_blacklist=amdgpu", "modprobe.blacklist=amdgpu"})
     if (names_word(cmdline, option)) {
       auto result = build("driver.module-blacklisted", fmt::format("amdgpu is not loaded: the kernel was booted with \"{}\"", option));
-      result.fix.push_back(fmt::format("Remove \"{}\" from GRUB_CMDLINE_LINUX in /etc/default/grub, run sudo update-grub, and reboot", option));
+      result.fix.push_back(remove_boot_option(m, option));
+      result.verify = {"cat /proc/cmdline", "lsmod | grep amdgpu"};
       return result.because(evidence(m.host.kernel_cmdline));
     }
   if (m.driver.amdgpu_blacklisted.value_or(false)) {
@@ -192,9 +194,22 @@ CheckResult driver_loaded(const CheckContext& context) {
                         fmt::format("amdgpu is not loaded: it is blocked by \"{}\"", m.driver.blacklist_reason.value_or("a modprobe configuration")));
     if (m.driver.blacklist_reason) {
       result.because(evidence(m.driver.blacklist_reason));
-      if (!m.driver.blacklist_reason.origin.source.empty())
-        result.fix.push_back(fmt::format("Remove the line from {}, run sudo update-initramfs -u (dracut -f), then sudo modprobe amdgpu",
-                                         m.driver.blacklist_reason.origin.source));
+      const auto& source = m.driver.blacklist_reason.origin.source;
+      if (source == "/proc/cmdline") {
+        // The option may name several modules: only amdgpu has to go.
+        const auto& option = m.driver.blacklist_reason.origin.text;
+        std::vector<std::string> kept;
+        const auto equals = option.find('=');
+        if (equals != std::string::npos)
+          for (const auto name : split(std::string_view(option).substr(equals + 1), ','))
+            if (name != "amdgpu") kept.emplace_back(name);
+        if (!kept.empty()) result.fix.push_back(add_boot_option(m, option.substr(0, equals + 1) + join(kept, ",")));
+        result.fix.push_back(remove_boot_option(m, option));
+        result.verify = {"cat /proc/cmdline", "lsmod | grep amdgpu"};
+      } else if (!source.empty()) {
+        result.fix.push_back(fmt::format(
+            "Remove the line from {}, run sudo update-initramfs -u (Fedora, RHEL: sudo dracut -f), then sudo modprobe amdgpu", shell_word(source)));
+      }
     } else {
       result.because(evidence(m.driver.amdgpu_blacklisted));
     }
@@ -217,7 +232,7 @@ CheckResult driver_loaded(const CheckContext& context) {
   if (m.driver.amdgpu_installed && !*m.driver.amdgpu_installed) {
     auto result = build("driver.module-not-loaded", fmt::format("amdgpu is not loaded: {} has no amdgpu module installed", kernel_of(m)));
     if (m.host.os_id && *m.host.os_id == "ubuntu" && m.host.kernel_release)
-      result.fix.push_back(fmt::format("sudo apt install linux-modules-extra-{} && sudo modprobe amdgpu", *m.host.kernel_release));
+      result.fix.push_back(fmt::format("sudo apt install {} && sudo modprobe amdgpu", shell_word("linux-modules-extra-" + *m.host.kernel_release)));
     return result.because(evidence(m.driver.amdgpu_installed));
   }
   auto result = build("driver.module-not-loaded", fmt::format("amdgpu is not loaded in {}", kernel_of(m)));
@@ -229,7 +244,7 @@ CheckResult driver_loaded(const CheckContext& context) {
 
 CheckResult module_parameters(const CheckContext& context) {
   const auto& m = context.machine;
-  if (m.driver.parameters.empty()) return not_captured("module parameters of amdgpu");
+  if (m.driver.parameters.empty()) return CheckResult::skip(why_nothing(context, "the capture holds no module parameters of amdgpu"));
   const auto& table = context.knowledge.table("amdgpu_parameters");
   if (table["parameters"].items().empty()) return CheckResult::skip("the knowledge base holds no table of amdgpu's parameters");
   Findings findings;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/shell.h"
 #include "base/text.h"
 #include "device/judge.h"
 #include "device/rung.h"
@@ -21,6 +22,7 @@ constexpr std::uint64_t comfortable_disk = 5 * gib;  // a checkpoint of a small 
 constexpr std::uint64_t least_inodes = 1000;
 constexpr std::uint64_t comfortable_host_memory = 4 * gib;
 constexpr std::uint64_t least_host_memory = 512 * mib;
+constexpr std::uint64_t sixteen_gib = 16 * gib;
 constexpr std::uint64_t small_memlock = 64 * mib;
 
 std::string holders(const Machine& m) {
@@ -33,6 +35,15 @@ std::string holders(const Machine& m) {
                                : fmt::format("{} (pid {})", p.command, p.pid));
   }
   return enumerate(out);
+}
+
+/// What a program loses when it cannot write this directory, as the end of a sentence.
+std::string without_cache(std::string_view purpose) {
+  if (!purpose.starts_with("cache:")) return {};
+  const auto name = purpose.substr(6);
+  if (name == "huggingface" || name == "lerobot" || name == "torch") return ": models and datasets cannot be downloaded into it";
+  if (name == "matplotlib") return ": matplotlib makes a new directory for its fonts in every run";
+  return ": kernels are compiled again in every run, or not at all";
 }
 
 }  // namespace
@@ -65,7 +76,8 @@ CheckResult vram_free(const CheckContext& context) {
   for (const auto& p : m.gpu_processes)
     findings.measured("processes",
                       Value::object({{"pid", p.pid}, {"command", p.command}, {"vram_bytes", p.vram_bytes ? Value(*p.vram_bytes) : Value()}}));
-  return findings.result(fmt::format("GPU memory is free: {}", enumerate(shown)), "the capture holds no memory use of a discrete GPU");
+  return findings.result(fmt::format("GPU memory is free: {}", enumerate(shown)),
+                         why_nothing(context, "the capture holds no memory use of a discrete GPU", Scope::discrete));
 }
 
 CheckResult memlock(const CheckContext& context) {
@@ -87,6 +99,7 @@ CheckResult memlock(const CheckContext& context) {
     result.fix.push_back(m.container.kind.value_or("").empty()
                              ? "Set \"* - memlock unlimited\" in /etc/security/limits.d/, then log in again (services: LimitMEMLOCK=infinity)"
                              : "Start the container again with --ulimit memlock=-1");
+    result.verify.push_back("ulimit -l");
     return result.because(evidence(m.limits.memlock));
   }
   return CheckResult::pass(fmt::format("This user may lock {} of memory, enough for {}", human_bytes(*bytes), gpus > 1 ? "this machine" : "one GPU"),
@@ -116,8 +129,15 @@ CheckResult shared_memory(const CheckContext& context) {
     result.fix.push_back("Mount an emptyDir with medium: Memory at /dev/shm");
   else if (!container.empty())
     result.fix.push_back("Start the container again with --shm-size=16g (or --ipc=host)");
-  else if (used > total / 2)
-    result.fix.push_back("Remove what dead processes left in /dev/shm (ls -l /dev/shm)");
+  else {
+    if (used > total / 2) result.fix.push_back("Remove what dead processes left in /dev/shm (ls -l /dev/shm)");
+    // Half of the memory is what the kernel gives it when nobody says otherwise.
+    const bool large = m.host.memory_total_bytes.value_or(0) >= 2 * sixteen_gib;
+    if (total < comfortable_shm)
+      result.fix.push_back(fmt::format("sudo mount -o remount,size={} /dev/shm   (to last: the same size in the line for /dev/shm in /etc/fstab)",
+                                       large ? "16G" : "50%"));
+  }
+  result.verify.push_back("df -h /dev/shm");
   result.because(evidence(m.container.shm_bytes));
   if (m.container.shm_used_bytes) result.because(evidence(m.container.shm_used_bytes));
   return result;
@@ -173,13 +193,13 @@ CheckResult paths_writable(const CheckContext& context) {
     if (disk.options) because.push_back(evidence(disk.options));
     const auto read_only = disk.options && (disk.options->starts_with("ro,") || *disk.options == "ro");
     const auto text = fmt::format("{} ({}) cannot be written{}", disk.path, disk.purpose, read_only ? ": it is mounted read-only" : "");
+    const std::vector<std::string> proof{fmt::format("ls -ld {0}; findmnt -T {0}", shell_word(disk.path)),
+                                         fmt::format("touch {0} && rm {0}", shell_word(disk.path + "/.firstfault-probe"))};
     if (disk.purpose == "tmp")
       findings.fail("permission.path-not-writable", text + ", and compilers and caches need it", std::move(because),
-                    {"export TMPDIR=<a directory that you can write>"});
-    else if (disk.purpose.starts_with("cache:"))
-      findings.warn("permission.path-not-writable", text + ": kernels are compiled again in every run, or not at all", std::move(because));
+                    {"export TMPDIR=<a directory that you can write>"}, proof);
     else
-      findings.warn("permission.path-not-writable", text, std::move(because));
+      findings.warn("permission.path-not-writable", text + without_cache(disk.purpose), std::move(because), {}, proof);
   }
   return findings.result(
       fmt::format("{} can be written", count_of(count, "directory (temporary, cache, work)", "directories (temporary, cache, work)")),
@@ -212,12 +232,14 @@ CheckResult cpu_governor(const CheckContext& context) {
   if (driver) measured.set("scaling_driver", *driver);
   // With these drivers the hardware chooses the frequency, and "powersave" is the normal setting.
   const bool hardware_chooses = driver && (*driver == "intel_pstate" || *driver == "amd-pstate-epp");
-  if (governor == "powersave" && driver && !hardware_chooses)
-    return CheckResult::warn(
-               "performance.host-bound",
-               fmt::format("The CPU governor is \"powersave\" with {}: the CPU stays at its lowest frequency and cannot feed the GPU", *driver),
-               measured)
-        .because(evidence(m.host.governor));
+  if (governor == "powersave" && driver && !hardware_chooses) {
+    auto result = CheckResult::warn(
+        "performance.host-bound",
+        fmt::format("The CPU governor is \"powersave\" with {}: the CPU stays at its lowest frequency and cannot feed the GPU", *driver), measured);
+    result.fix.push_back("sudo cpupower frequency-set -g performance   (or schedutil)");
+    result.verify.push_back("cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    return result.because(evidence(m.host.governor));
+  }
   return CheckResult::pass(fmt::format("The CPU governor is \"{}\"", governor), measured).because(evidence(m.host.governor));
 }
 
@@ -227,13 +249,16 @@ CheckResult numa_balancing(const CheckContext& context) {
   if (m.host.numa_nodes && *m.host.numa_nodes < 2) return not_applicable("the machine has one NUMA node");
   const auto measured =
       Value::object({{"numa_balancing", *m.host.numa_balancing}, {"numa_nodes", m.host.numa_nodes ? Value(*m.host.numa_nodes) : Value()}});
-  if (*m.host.numa_balancing != 0 && m.host.numa_nodes)
-    return CheckResult::warn(
-               "performance.host-bound",
-               fmt::format("Automatic NUMA balancing is on with {} nodes: it unmaps host memory under running copies, and throughput varies",
-                           *m.host.numa_nodes),
-               measured)
-        .because(evidence(m.host.numa_balancing));
+  if (*m.host.numa_balancing != 0 && m.host.numa_nodes) {
+    auto result = CheckResult::warn(
+        "performance.host-bound",
+        fmt::format("Automatic NUMA balancing is on with {} nodes: it unmaps host memory under running copies, and throughput varies",
+                    *m.host.numa_nodes),
+        measured);
+    result.fix.push_back("sudo sysctl kernel.numa_balancing=0   (to last: that line in a file of /etc/sysctl.d)");
+    result.verify.push_back("cat /proc/sys/kernel/numa_balancing");
+    return result.because(evidence(m.host.numa_balancing));
+  }
   if (*m.host.numa_balancing != 0) return CheckResult::skip("NUMA balancing is on; the capture does not say how many NUMA nodes there are");
   return CheckResult::pass("Automatic NUMA balancing is off", measured).because(evidence(m.host.numa_balancing));
 }

@@ -20,6 +20,8 @@ bool assigned_by_scheduler(const Machine& m) {
   return false;
 }
 
+constexpr std::size_t mapped = 2;  // devices named in a summary; "measured" has all
+
 std::string assignments(const Selection& s) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < s.names.size(); ++i) out.push_back(fmt::format("{}={}", s.names[i], **s.variables[i]));
@@ -93,8 +95,10 @@ CheckResult visible_devices(const CheckContext& context) {
                            "");
   }
   std::vector<std::string> mapping;
-  for (std::size_t i = 0; i < s.visible.size(); ++i) mapping.push_back(fmt::format("HIP device {} is {}", i, name_of(*s.visible[i])));
-  const auto text = fmt::format("{}: {} of {} visible, {}", assignments(s), s.visible.size(), count_of(s.all.size(), "GPU"), enumerate(mapping));
+  for (std::size_t i = 0; i < s.visible.size() && i < mapped; ++i) mapping.push_back(fmt::format("HIP device {} is {}", i, name_of(*s.visible[i])));
+  if (s.visible.size() > mapped) mapping.push_back(fmt::format("{} more in this order (--json lists them)", s.visible.size() - mapped));
+  const auto text = fmt::format("{}: {} of {} visible, {}: {}", assignments(s), s.visible.size(), count_of(s.all.size(), "GPU"),
+                                renumbered ? "renumbered" : "numbered as the driver does", enumerate(mapping));
   if (findings.clean() && (hidden_discrete > 0 || renumbered) && !assigned_by_scheduler(m) &&
       (hidden_discrete > 0 || s.visible.size() == s.all.size()))
     findings.warn("runtime.visible-devices", text, because);
@@ -129,7 +133,10 @@ CheckResult integrated_beside_discrete(const CheckContext& context) {
   const auto measured =
       Value::object({{"integrated", address_of(*integrated)}, {"discrete", address_of(*discrete)}, {"integrated_hip_index", number}});
   if (s.all.empty()) return CheckResult::skip("the compute driver's order is not known, so it is not known which GPU is first");
-  const auto fix = fmt::format("export HIP_VISIBLE_DEVICES={}   (or switch the integrated GPU off in the firmware setup)", discrete_numbers);
+  // HIP's numbers count within what the other variables leave: with none of them set, they are the driver's order.
+  const auto others = s.names.empty() ? std::string() : fmt::format("unset {}; ", join(s.names, " "));
+  const auto fix =
+      fmt::format("{}export HIP_VISIBLE_DEVICES={}   (or switch the integrated GPU off in the firmware setup)", others, discrete_numbers);
   auto result = number == 0 ? CheckResult::fail("runtime.integrated-gpu-selected",
                                                 fmt::format("HIP device 0, the one programs take, is the integrated {} and not {}",
                                                             name_of(*integrated), name_of(*discrete)),
@@ -140,6 +147,9 @@ CheckResult integrated_beside_discrete(const CheckContext& context) {
                                                             name_of(*integrated), name_of(*discrete), number),
                                                 measured);
   result.fix.push_back(fix);
+  result.verify.push_back(fmt::format(
+      "{}HIP_VISIBLE_DEVICES={} python -c \"import torch; print([torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())])\"", others,
+      discrete_numbers));
   return result.because(evidence(integrated->integrated)).because(evidence(integrated->kfd_node)).because(evidence(discrete->kfd_node));
 }
 

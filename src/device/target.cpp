@@ -111,6 +111,19 @@ std::vector<const Gpu*> working_gpus(const Machine& m) {
   return discrete.empty() ? gpus : discrete;
 }
 
+/// Some rows of the releases describe their list in words ("as 7.2 plus …"), some have none: no list to compare with.
+bool is_plain(const Value& row) {
+  bool plain = !row["gpu"].items().empty();
+  for (const auto& name : row["gpu"].items()) plain = plain && name.as_text().starts_with("gfx") && !contains(name.as_text(), " ");
+  return plain;
+}
+
+/// The text of a skip where no GPU that a program sees has a known target.
+std::string without_target(const CheckContext& context, const std::vector<const Gpu*>& gpus) {
+  if (gpus.empty() && !usable_gpus(context.machine).empty()) return "no GPU is visible to a program, so none can be judged";
+  return why_nothing(context, "the evidence names no gfx target");
+}
+
 /// Which cause a component's missing code is; the component that PyTorch itself is has a check of its own.
 std::string_view cause_of(const facts::Component& part, elf::Cover cover) {
   if (cover == elf::Cover::setting) return "library-coverage.feature-mismatch";
@@ -145,7 +158,7 @@ CheckResult gfx_known(const CheckContext& context) {
       findings.good();
     if (std::find(names.begin(), names.end(), *gpu->gfx) == names.end()) names.push_back(*gpu->gfx);
   }
-  return findings.result(fmt::format("The GPU's target is known: {}", enumerate(names)), "the evidence names no gfx target");
+  return findings.result(fmt::format("The GPU's target is known: {}", enumerate(names)), why_nothing(context, "the evidence names no gfx target"));
 }
 
 CheckResult rocm_supports_gfx(const CheckContext& context) {
@@ -160,26 +173,50 @@ CheckResult rocm_supports_gfx(const CheckContext& context) {
   const Value* exact = nullptr;
   const Value* near = nullptr;
   for (const auto& row : releases) {
-    // Some rows describe their list in words ("as 7.2 plus …"): no list to compare with.
-    bool plain = !row["gpu"].items().empty();
-    for (const auto& name : row["gpu"].items()) plain = plain && name.as_text().starts_with("gfx") && !contains(name.as_text(), " ");
-    if (!plain) continue;
+    if (!is_plain(row)) continue;
     const auto version = row["version"].as_text();
     if (compare_versions(version, *rocm->version) == 0) exact = &row;
     if (major_minor(version) == major_minor(*rocm->version)) near = &row;
   }
   const auto* release = exact != nullptr ? exact : near;
-  if (release == nullptr) return CheckResult::skip(fmt::format("the knowledge base holds no support list for ROCm {}", *rocm->version));
+  // A minor release without a list of its own: what the lists before and after it agree on holds for it.
+  const Value* before = nullptr;
+  const Value* after = nullptr;
+  if (release == nullptr)
+    for (const auto& row : releases) {
+      if (!is_plain(row)) continue;
+      const auto version = row["version"].as_text();
+      if (compare_versions(version, *rocm->version) < 0) {
+        if (before == nullptr || compare_versions((*before)["version"].as_text(), version) < 0) before = &row;
+      } else if (after == nullptr || compare_versions(version, (*after)["version"].as_text()) < 0) {
+        after = &row;
+      }
+    }
+  if (release == nullptr && (before == nullptr || after == nullptr))
+    return CheckResult::skip(fmt::format("the knowledge base holds no support list for ROCm {}", *rocm->version));
+  const std::string older(before != nullptr ? (*before)["version"].as_text() : ""), newer(after != nullptr ? (*after)["version"].as_text() : "");
+  const auto gpus = working_gpus(m);
+  std::string disagree;
   Findings findings;
   findings.set("rocm", *rocm->version);
-  findings.set("list_of", std::string((*release)["version"].as_text()));
-  for (const auto* gpu : working_gpus(m)) {
+  findings.set("list_of", release != nullptr ? std::string((*release)["version"].as_text()) : older + " and " + newer);
+  for (const auto* gpu : gpus) {
     if (!gpu->gfx) {
       findings.unknown();
       continue;
     }
-    bool listed = false;
-    for (const auto& name : (*release)["gpu"].items()) listed = listed || name.as_text() == *gpu->gfx;
+    const auto names_it = [&](const Value& row) {
+      bool found = false;
+      for (const auto& name : row["gpu"].items()) found = found || name.as_text() == *gpu->gfx;
+      return found;
+    };
+    const bool listed = release != nullptr ? names_it(*release) : names_it(*before) && names_it(*after);
+    if (release == nullptr && !listed && names_it(*before) != names_it(*after)) {
+      findings.unknown();
+      disagree = fmt::format("the knowledge base holds no support list for ROCm {}; of its neighbours only {} names {}", *rocm->version,
+                             names_it(*after) ? newer : older, *gpu->gfx);
+      continue;
+    }
     findings.measured("gpus", Value::object({{"gpu", address_of(*gpu)}, {"gfx", *gpu->gfx}, {"listed", listed}}));
     if (listed) {
       findings.good();
@@ -198,7 +235,10 @@ CheckResult rocm_supports_gfx(const CheckContext& context) {
                       : fmt::format("ROCm {} does not list {} ({}) yet; ROCm {} does", *rocm->version, *gpu->gfx, name_of(*gpu), first_later),
                   {evidence(gpu->gfx), evidence(rocm->version)});
   }
-  return findings.result(fmt::format("ROCm {} supports this GPU", *rocm->version), "the evidence names no gfx target");
+  return findings.result(
+      fmt::format("ROCm {} supports this GPU{}", *rocm->version,
+                  exact == nullptr && near == nullptr ? fmt::format(" (the lists of {} and {} both name it)", older, newer) : std::string()),
+      disagree.empty() ? without_target(context, gpus) : disagree);
 }
 
 CheckResult gfx_override(const CheckContext& context) {
@@ -288,7 +328,7 @@ CheckResult gfx_override(const CheckContext& context) {
         {evidence(*variable(m, "HSA_OVERRIDE_GFX_VERSION"))});
   return findings.result(any_set ? "HSA_OVERRIDE_GFX_VERSION is set to a target whose code this GPU runs"
                                  : "HSA_OVERRIDE_GFX_VERSION is not set, and nothing shows that it is needed",
-                         "the capture holds no environment variables");
+                         gpus.empty() || environment_known(m) ? without_target(context, gpus) : "the capture holds no environment variables");
 }
 
 CheckResult torch_covers_gpu(const CheckContext& context) {
@@ -324,7 +364,7 @@ CheckResult torch_covers_gpu(const CheckContext& context) {
         {evidence(gpu->gfx), evidence(env->torch_arch_origin)});
   }
   auto result =
-      findings.result(fmt::format("PyTorch {} has kernels for this GPU ({})", *version, enumerate(served)), "the evidence names no gfx target");
+      findings.result(fmt::format("PyTorch {} has kernels for this GPU ({})", *version, enumerate(served)), without_target(context, working_gpus(m)));
   // One GPU that it serves is enough to work with.
   if (result.status == Status::fail && !served.empty()) result.status = Status::warn;
   return result;
@@ -385,7 +425,10 @@ CheckResult libraries_cover_gpu(const CheckContext& context) {
                                ? std::string("The GPU libraries beside PyTorch hold code for this GPU")
                                : fmt::format("The GPU libraries that a program needs hold code for this GPU; {} {} none and another way is taken",
                                              enumerate(slower), slower.size() == 1 ? "has" : "have");
-  return findings.result(pass, "the evidence names no gfx target");
+  std::string nothing = without_target(context, gpus);
+  for (const auto* gpu : gpus)
+    if (gpu->gfx) nothing = fmt::format("none of the captured libraries names targets that can be compared with {}", *gpu->gfx);
+  return findings.result(pass, std::move(nothing));
 }
 
 }  // namespace ff::device

@@ -45,6 +45,11 @@ DriverRelease release_of_package(std::string_view version) {
   return {};
 }
 
+/// "7.0.2 (/opt/rocm-7.0.2)"; the version alone where a listing names no place.
+std::string placed(const facts::RocmInstall& install) {
+  return install.root.empty() ? *install.version : fmt::format("{} ({})", *install.version, install.root);
+}
+
 }  // namespace
 
 CheckResult one_rocm(const CheckContext& context) {
@@ -56,45 +61,59 @@ CheckResult one_rocm(const CheckContext& context) {
         "installed",
         Value::object({{"root", install.root}, {"kind", install.kind}, {"version", install.version ? Value(*install.version) : Value()}}));
   std::vector<const facts::RocmInstall*> on_path;
+  std::vector<std::string_view> through;  // the variable that names each of them
   const auto* path = variable(m, "LD_LIBRARY_PATH");
   const auto* preload = variable(m, "LD_PRELOAD");
-  for (const auto* value : {path, preload}) {
+  for (const auto* value : {preload, path}) {
     if (value == nullptr) continue;
     const auto directories = replace_all(**value, " ", ":");  // LD_PRELOAD separates with blanks too
     for (const auto piece : split(directories, ':')) {
       const auto* install = install_of(context, piece);
-      if (install != nullptr && std::find(on_path.begin(), on_path.end(), install) == on_path.end()) on_path.push_back(install);
+      if (install != nullptr && std::find(on_path.begin(), on_path.end(), install) == on_path.end()) {
+        on_path.push_back(install);
+        through.push_back(value == preload ? "LD_PRELOAD" : "LD_LIBRARY_PATH");
+      }
     }
   }
-  const auto where = path != nullptr ? evidence(*path) : preload != nullptr ? evidence(*preload) : Evidence{};
+  const auto place_of = [&](std::string_view name) { return name == "LD_PRELOAD" ? evidence(*preload) : evidence(*path); };
   const facts::RocmInstall* first = nullptr;
   const facts::RocmInstall* other = nullptr;
-  for (const auto* install : on_path) {
+  std::string_view first_through, other_through;
+  for (std::size_t i = 0; i < on_path.size(); ++i) {
+    const auto* install = on_path[i];
     if (!install->version) continue;
-    if (first == nullptr)
+    if (first == nullptr) {
       first = install;
-    else if (other == nullptr && compare_versions(*first->version, *install->version) != 0)
+      first_through = through[i];
+    } else if (other == nullptr && compare_versions(*first->version, *install->version) != 0) {
       other = install;
+      other_through = through[i];
+    }
   }
   if (other != nullptr) {
     const auto text =
         fmt::format("The loader path holds two ROCm versions: {} ({}) and {} ({})", first->root, *first->version, other->root, *other->version);
+    std::vector<Evidence> where{place_of(first_through)};
+    if (other_through != first_through) where.push_back(place_of(other_through));
+    const auto keep = first_through == other_through ? fmt::format("Keep one of them in {}", first_through)
+                                                     : fmt::format("Keep one of them: unset {} or {}", first_through, other_through);
     if (major_of(*first->version) != major_of(*other->version))
-      findings.fail("runtime.library-shadowed", text + ": libraries of one load those of the other", {where},
-                    {"Keep one of them in LD_LIBRARY_PATH"});
+      findings.fail("runtime.library-shadowed", text + ": libraries of one load those of the other", where, {keep});
     else
-      findings.warn("runtime.library-shadowed", text, {where}, {"Keep one of them in LD_LIBRARY_PATH"});
+      findings.warn("runtime.library-shadowed", text, where, {keep});
   }
   const auto* env = judged_python(context);
   if (env != nullptr && brings_rocm(*env) && first != nullptr && !first->root.starts_with(env->prefix.empty() ? "?" : env->prefix)) {
     const auto hip = env->torch_hip.value_or("");
-    const auto text = fmt::format("PyTorch {} brings its own ROCm {}, and the loader path puts {} ({}) before it", torch_version(*env).value_or(""),
-                                  hip.empty() ? "" : major_minor(hip), first->root, *first->version);
+    const auto text = fmt::format("PyTorch {} brings its own ROCm{}, and {} puts {} ({}) before it", torch_version(*env).value_or(""),
+                                  hip.empty() ? "" : " " + major_minor(hip), first_through, first->root, *first->version);
+    const std::vector<Evidence> where{place_of(first_through)};
+    const std::vector<std::string> fix{fmt::format("unset {}   (the wheel needs none)", first_through)};
+    const std::vector<std::string> proof{fmt::format("env -u {} <your command>", first_through)};
     if (!hip.empty() && major_of(hip) != major_of(*first->version))
-      findings.fail("runtime.library-shadowed", text + ": the versions differ in their interfaces", {where},
-                    {"unset LD_LIBRARY_PATH   (the wheel needs none)"});
+      findings.fail("runtime.library-shadowed", text + ": the versions differ in their interfaces", where, fix, proof);
     else
-      findings.warn("runtime.library-shadowed", text, {where}, {"unset LD_LIBRARY_PATH   (the wheel needs none)"});
+      findings.warn("runtime.library-shadowed", text, where, fix, proof);
   }
   const facts::RocmInstall* vendor = nullptr;
   const facts::RocmInstall* distribution = nullptr;
@@ -108,11 +127,14 @@ CheckResult one_rocm(const CheckContext& context) {
         fmt::format("AMD's ROCm {} ({}) and the distribution's ROCm {} ({}) are both installed: which one a program loads depends on its loader path",
                     *vendor->version, vendor->root, *distribution->version, distribution->root),
         {evidence(vendor->version), evidence(distribution->version)});
+  // A list of packages alone says nothing about the loader's path.
+  if (findings.clean() && m.rocm.empty() && !complete(context) && !environment_known(m))
+    return CheckResult::skip("the evidence names no installed ROCm and no loader path");
   if (findings.clean()) findings.good();
   std::vector<std::string> versions;
   for (const auto& install : m.rocm)
     if (install.version) {
-      auto text = fmt::format("{} ({})", *install.version, install.root);
+      auto text = placed(install);
       if (std::find(versions.begin(), versions.end(), text) == versions.end()) versions.push_back(std::move(text));
     }
   return findings.result(versions.empty() ? std::string("No ROCm is on the loader path but PyTorch's own")
@@ -149,6 +171,15 @@ CheckResult torch_build(const CheckContext& context) {
         "version.cuda-build-on-amd",
         fmt::format("PyTorch {} in {} is built for CUDA{}: it cannot use an AMD GPU", *version, where, cuda.empty() ? std::string() : " " + cuda),
         measured));
+  // A CUDA build from PyPI has no local version; it brings NVIDIA's libraries as packages of their own.
+  if (local.empty() && !env->torch_hip)
+    for (const auto& package : env->packages)
+      if (package.name.starts_with("nvidia-") && contains(package.name, "-cu1")) {
+        auto result = done(CheckResult::fail(
+            "version.cuda-build-on-amd",
+            fmt::format("PyTorch {} in {} is built for CUDA (it brings {}): it cannot use an AMD GPU", *version, where, package.name), measured));
+        return result.because(evidence(package.origin));
+      }
   if (local == "cpu" || (env->torch_hip && env->torch_cuda))
     return done(CheckResult::fail("version.cpu-build", fmt::format("PyTorch {} in {} is built for the CPU only", *version, where), measured));
   return CheckResult::skip(fmt::format("the evidence does not say for what PyTorch {} was built (its torch/version.py is not in it)", *version));
@@ -174,8 +205,7 @@ CheckResult torch_matches_rocm(const CheckContext& context) {
                              fmt::format("PyTorch {} needs a ROCm {} of the system, and none is installed", *version, major_minor(built)), measured);
   }
   measured.set("rocm", *rocm->version);
-  const auto text =
-      fmt::format("PyTorch {} was built for ROCm {}; the system has ROCm {} ({})", *version, major_minor(built), *rocm->version, rocm->root);
+  const auto text = fmt::format("PyTorch {} was built for ROCm {}; the system has ROCm {}", *version, major_minor(built), placed(*rocm));
   CheckResult result;
   if (major_of(built) != major_of(*rocm->version))
     result = CheckResult::fail("version.torch-rocm-mismatch", text + ": the library names differ between major versions", measured);

@@ -197,7 +197,21 @@ void Bus::describe(BusDevice& device) {
     device.driver = {std::string(), evidence_.origin(device.directories.front() + "/driver", 0, "no such link")};
   if (!device.driver && device.lspci != nullptr && device.lspci->max_width) device.driver = {std::string(), device.lspci->origin};
   device.amd_gpu = is_amd_gpu(device.vendor_id.value, device.device_class.value) ||
-                   (device.driver && *device.driver == "amdgpu" && (device.card || device.render_minor));
+                   (device.driver && *device.driver == "amdgpu" && (device.card || device.render_minor)) ||
+                   ((!device.vendor_id || *device.vendor_id == vendor_ati) && has_amdgpu_files(device));
+}
+
+bool Bus::has_amdgpu_files(const BusDevice& device) const {
+  const auto& capture = evidence_.capture();
+  for (const char* name : {"mem_info_vram_total", "gpu_busy_percent", "pp_dpm_sclk", "pp_features", "vbios_version"})
+    if (path(device, name)) return true;
+  for (const auto& directory : device.directories) {
+    for (const std::string& file : capture.list(directory + "/ras"))
+      if (file.ends_with("_err_count")) return true;
+    for (const std::string& monitor : capture.list(directory + "/hwmon"))
+      if (evidence_.value(directory + "/hwmon/" + monitor + "/name").value_or("") == "amdgpu") return true;
+  }
+  return false;
 }
 
 std::optional<std::string> Bus::path(const BusDevice& device, std::string_view name) const {

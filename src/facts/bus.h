@@ -34,6 +34,7 @@ class Bus {
   /// True when the whole bus was looked at, so that a device that is not here is not there.
   [[nodiscard]] const Known<bool>& listed() const { return listed_; }
   /// Path of a file of the device that was captured; nothing when it was not.
+  [[nodiscard]] bool has_amdgpu_files(const BusDevice& device) const;  ///< files that only amdgpu makes
   [[nodiscard]] std::optional<std::string> path(const BusDevice& device, std::string_view name) const;
   [[nodiscard]] std::optional<std::string_view> link(const BusDevice& device, std::string_view name) const;
   [[nodiscard]] bool known_absent(const BusDevice& device, std::string_view name) const;

@@ -64,6 +64,11 @@ class Writer {
     number(t, what, value);
     if (t && *t != 0 && !gpu.temperature_c.contains(label)) gpu.temperature_c[label] = t;
   }
+  void limit(std::map<std::string, Known<double>>& to, const char* sensor, const Value& value) const {
+    Known<double> t;
+    number(t, "limit", value);
+    if (t && *t > 0 && !to.contains(sensor)) to[sensor] = t;
+  }
   void id(Known<std::uint32_t>& to, std::string_view what, const Value& value) const {
     if (const auto n = id_of(value)) fill(to, {*n, from(what, value)});
   }
@@ -155,6 +160,14 @@ void add_amd_smi(Machine& machine, const Value& record, const Writer& w) {
   w.temperature(gpu, "edge", "edge", pick(heat, {"edge", "edge_temperature"}));
   w.temperature(gpu, "junction", "hotspot", pick(heat, {"hotspot", "hotspot_temperature", "junction"}));
   w.temperature(gpu, "mem", "mem", pick(heat, {"mem", "vram", "mem_temperature"}));
+  // `amd-smi static` says from where on the driver slows down and shuts down.
+  const Value& limit = pick(record, {"limit"});
+  w.limit(gpu.temperature_limit_c, "edge", pick(limit, {"slowdown_edge_temperature"}));
+  w.limit(gpu.temperature_limit_c, "junction", pick(limit, {"slowdown_hotspot_temperature"}));
+  w.limit(gpu.temperature_limit_c, "mem", pick(limit, {"slowdown_vram_temperature", "slowdown_mem_temperature"}));
+  w.limit(gpu.temperature_emergency_c, "edge", pick(limit, {"shutdown_edge_temperature"}));
+  w.limit(gpu.temperature_emergency_c, "junction", pick(limit, {"shutdown_hotspot_temperature"}));
+  w.limit(gpu.temperature_emergency_c, "mem", pick(limit, {"shutdown_vram_temperature", "shutdown_mem_temperature"}));
   const Value& pcie = pick(record, {"pcie"});
   w.number(gpu.link.width, "pcie.width", pick(pcie, {"width", "current_lanes"}));
   w.number(gpu.link.speed_gts, "pcie.speed", pick(pcie, {"speed", "current_speed"}));
@@ -169,6 +182,14 @@ void add_amd_smi(Machine& machine, const Value& record, const Writer& w) {
     if ((!ce && !ue) || std::ranges::any_of(gpu.ras, [&](const auto& r) { return r.block == lower(block); })) continue;
     const auto count = [](std::optional<double> n) { return n && *n > 0 && *n < 1e15 ? static_cast<std::uint64_t>(*n) : 0; };
     gpu.ras.push_back({lower(block), count(ce), count(ue), count(de), w.from(block, counts)});
+  }
+  // Without blocks there is the sum over all of them.
+  if (const Value& ecc = pick(record, {"ecc"}); gpu.ras.empty() && ecc.is_object()) {
+    const auto ce = number_of(pick(ecc, {"total_correctable_count", "total_correctable"}));
+    const auto ue = number_of(pick(ecc, {"total_uncorrectable_count", "total_uncorrectable"}));
+    const auto de = number_of(pick(ecc, {"total_deferred_count", "total_deferred"}));
+    const auto count = [](std::optional<double> n) { return n && *n > 0 && *n < 1e15 ? static_cast<std::uint64_t>(*n) : 0; };
+    if (ce || ue) gpu.ras.push_back({"all blocks", count(ce), count(ue), count(de), w.from("ecc", ecc)});
   }
 }
 

@@ -10,7 +10,8 @@
 namespace ff::ladder {
 namespace {
 
-/// Adds the text of the first cause, which is written once, in knowledge/.
+/// Adds the text of the first cause, which is written once, in knowledge/. A check that gives a proof of its own knows the
+/// case: its proof stands alone, and with a remedy of its own beside it that stands alone, too.
 void complete_from_knowledge(CheckResult& result, const CheckContext& context) {
   if ((result.status != Status::fail && result.status != Status::warn) || result.causes.empty()) return;
   const auto* cause = context.knowledge.cause(result.causes.front());
@@ -21,8 +22,9 @@ void complete_from_knowledge(CheckResult& result, const CheckContext& context) {
       if (std::ranges::find(to, line) == to.end()) to.push_back(std::move(line));
     }
   };
-  add(result.fix, cause->fix);
-  add(result.verify, cause->verify);
+  const bool own_proof = !result.verify.empty();
+  if (!own_proof || result.fix.empty()) add(result.fix, cause->fix);
+  if (!own_proof) add(result.verify, cause->verify);
 }
 
 /// The asked-for checks and, transitively, those they need.

@@ -1,22 +1,9 @@
 #include "ladder/fill_in.h"
 
-#include <algorithm>
-#include <cctype>
-
+#include "base/shell.h"
 #include "base/text.h"
 
 namespace ff::ladder {
-namespace {
-
-std::string shell_word(std::string_view text) {
-  const bool plain = std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_./:@%+=,-").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  return plain ? std::string(text) : "'" + replace_all(std::string(text), "'", "'\\''") + "'";
-}
-
-}  // namespace
-
 std::string filled_in(std::string text, std::string_view cause, const CheckInputs& inputs) {
   const auto put = [&](std::string_view place, const std::string& value) {
     if (!value.empty()) text = replace_all(std::move(text), place, value);
@@ -28,6 +15,10 @@ std::string filled_in(std::string text, std::string_view cause, const CheckInput
     put("<run>", word(inputs.results));
     put("<log>", word(inputs.results));
     put("data bench <folder>", dataset.empty() ? "" : "data bench " + dataset);
+  }
+  if (cause.starts_with("closed-loop.")) {
+    put("<episodes>", word(inputs.results));
+    put("<dataset>", dataset);
   }
   if (cause.starts_with("data.")) {
     std::string copy = inputs.dataset;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/text.h"
@@ -10,32 +13,121 @@ namespace ff::verdict {
 namespace {
 
 /// Programs that only look, whatever their arguments (the exceptions are below).
-constexpr std::array<std::string_view, 41> looking{
-    "test",  "[",     "ls",    "stat",    "cat",   "grep",     "egrep", "head",     "tail", "wc",      "id",      "groups", "getent",  "getfacl",
-    "uname", "lsmod", "lspci", "modinfo", "dmesg", "rocminfo", "which", "type",     "echo", "df",      "free",    "nproc",  "ulimit",  "readlink",
-    "sort",  "uniq",  "cut",   "ldd",     "nm",    "readelf",  "file",  "printenv", "true", "findmnt", "mokutil", "clinfo", "ldconfig"};
+constexpr std::array<std::string_view, 43> looking{
+    "test",    "[",      "ls",       "stat",  "cat",     "grep",     "egrep",   "head",     "tail",      "wc",     "id",
+    "groups",  "getent", "getfacl",  "uname", "lsmod",   "lspci",    "modinfo", "dmesg",    "rocminfo",  "which",  "type",
+    "echo",    "df",     "free",     "nproc", "ulimit",  "readlink", "sort",    "uniq",     "cut",       "ldd",    "nm",
+    "readelf", "file",   "printenv", "true",  "findmnt", "mokutil",  "clinfo",  "ldconfig", "sha256sum", "sensors"};
 
-bool only_looks(std::string_view segment) {
-  auto parts = words(segment);
-  // Leading VAR=value assignments do nothing by themselves.
-  while (!parts.empty() && parts.front().find('=') != std::string_view::npos && parts.front().front() != '-' && parts.front().front() != '/')
+using Words = std::vector<std::string>;
+
+/// The commands of a line, each as its words with the quotes taken off. Nothing where it holds what is not followed here:
+/// substitutions, subshells, background jobs, and redirections other than 2>/dev/null, 2>&1 and reading from a file.
+std::optional<std::vector<Words>> commands_of(std::string_view text) {
+  std::vector<Words> commands(1);
+  std::string word;
+  bool in_word = false;
+  const auto end_word = [&] {
+    if (in_word) commands.back().push_back(std::move(word));
+    word.clear();
+    in_word = false;
+  };
+  const auto next_is = [&](std::size_t at, std::string_view what) { return text.substr(at, what.size()) == what; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\'') {
+      const auto close = text.find('\'', i + 1);
+      if (close == std::string_view::npos) return std::nullopt;
+      word += text.substr(i + 1, close - i - 1);
+      in_word = true;
+      i = close;
+    } else if (c == '"') {
+      in_word = true;
+      for (++i; i < text.size() && text[i] != '"'; ++i) {
+        if (text[i] == '`' || next_is(i, "$(")) return std::nullopt;
+        if (text[i] == '\\' && i + 1 < text.size()) ++i;
+        word += text[i];
+      }
+      if (i >= text.size()) return std::nullopt;
+    } else if (c == '\\') {
+      if (i + 1 >= text.size() || text[i + 1] == '\n') return std::nullopt;
+      word += text[++i];
+      in_word = true;
+    } else if (c == '`' || c == '(' || c == ')' || (c == '$' && (next_is(i, "$'") || next_is(i, "$\"")))) {
+      return std::nullopt;
+    } else if (!in_word && (next_is(i, "2>/dev/null") || next_is(i, "2>&1"))) {
+      i += next_is(i, "2>&1") ? 3 : 10;
+    } else if (c == '>' || next_is(i, "<<")) {
+      return std::nullopt;
+    } else if (c == '<' || c == ' ' || c == '\t') {
+      end_word();
+    } else if (c == '|' || c == ';' || c == '\n' || next_is(i, "&&")) {
+      end_word();
+      if (next_is(i, "&&") || next_is(i, "||")) ++i;
+      commands.emplace_back();
+    } else if (c == '#' && !in_word) {
+      while (i + 1 < text.size() && text[i + 1] != '\n') ++i;  // a comment
+    } else if (c == '&') {
+      return std::nullopt;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  end_word();
+  return commands;
+}
+
+bool is_assignment(std::string_view word) {
+  const auto equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0 || (word[0] >= '0' && word[0] <= '9')) return false;
+  return std::ranges::all_of(word.substr(0, equals), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+/// One of these letters among the short options ("-Tc" has c).
+bool has_flag(const Words& parts, std::string_view letters) {
+  return std::ranges::any_of(
+      parts, [&](std::string_view w) { return w.size() > 1 && w[0] == '-' && w[1] != '-' && w.find_first_of(letters) != std::string_view::npos; });
+}
+
+bool only_looks(Words parts) {
+  // Assignments in front do nothing by themselves, but for those that choose which code runs.
+  const auto drop_assignments = [&] {
+    while (!parts.empty() && is_assignment(parts.front())) {
+      if (parts.front().starts_with("LD_") || parts.front().starts_with("PATH=")) return false;
+      parts.erase(parts.begin());
+    }
+    return true;
+  };
+  if (!drop_assignments()) return false;
+  if (!parts.empty() && parts.front() == "env") {
     parts.erase(parts.begin());
+    while (parts.size() > 1 && parts[0] == "-u") parts.erase(parts.begin(), parts.begin() + 2);
+    if (!drop_assignments()) return false;
+    if (!parts.empty() && parts.front().starts_with('-')) return false;
+  }
   if (parts.empty()) return true;
   const std::string_view program = parts.front();
   const auto has = [&](std::string_view word) { return std::ranges::find(parts, word) != parts.end(); };
-  if (program == "dmesg") return !has("-c") && !has("-C") && !has("--clear") && !has("--read-clear") && !has("-n") && !has("-D") && !has("-E");
+  const auto begins = [&](std::string_view start) { return std::ranges::any_of(parts, [&](std::string_view w) { return w.starts_with(start); }); };
+  if (program == "dmesg") return !has_flag(parts, "cCnDE") && !begins("--clear") && !begins("--read-clear") && !begins("--console");
   if (program == "ldconfig") return has("-p") && parts.size() == 2;
   if (program == "mokutil") return has("--sb-state") && parts.size() == 2;
-  if (program == "sort") return !has("-o");
+  if (program == "sort") return !has_flag(parts, "o") && !begins("--o");
+  if (program == "uniq") return std::ranges::count_if(parts, [](std::string_view w) { return !w.starts_with('-'); }) <= 2;
+  if (program == "file") return !has_flag(parts, "C") && !begins("--compile");
   if (program == "journalctl")
-    return std::ranges::none_of(parts, [](std::string_view w) { return w.starts_with("--vacuum") || w == "--rotate" || w == "--flush"; });
-  if (program == "dkms") return has("status");
+    return std::ranges::none_of(parts, [](std::string_view w) {
+      return w.starts_with("--vacuum") || w.starts_with("--rotate") || w.starts_with("--flush") || w.starts_with("--setup") ||
+             w.starts_with("--update") || w.starts_with("--relinquish") || w.starts_with("--smart") || w.starts_with("--sync");
+    });
+  if (program == "dkms") return parts.size() > 1 && parts[1] == "status";
   if (program == "amd-smi")
     return parts.size() > 1 && (parts[1] == "static" || parts[1] == "metric" || parts[1] == "list" || parts[1] == "version" ||
-                                parts[1] == "bad-pages" || parts[1] == "topology");
+                                parts[1] == "bad-pages" || parts[1] == "topology" || parts[1] == "xgmi");
   if (program == "rocm-smi")
     return std::ranges::all_of(parts.begin() + 1, parts.end(),
-                               [](std::string_view w) { return w.starts_with("--show") || w == "-a" || w == "--json"; });
+                               [](std::string_view w) { return w.starts_with("--show") || w == "-a" || w == "--json" || w == "vram" || w == "gtt"; });
   if (program == "pip" || program == "pip3")
     return parts.size() > 1 && (parts[1] == "list" || parts[1] == "show" || parts[1] == "check" || parts[1] == "freeze");
   if (program == "firstfault") return !has("--fix") && !has("merge") && !has("encode") && !has("enable") && !has("stress");
@@ -79,14 +171,10 @@ VerifyKind classify_verify(std::string_view command) {
       return VerifyKind::template_;
   }
   if (contains(text, "…") || contains(text, "...")) return VerifyKind::template_;
-  // Redirections write files; substitutions and quoting hide what is executed. Only 2>/dev/null and 2>&1 are understood.
-  std::string plain = replace_all(replace_all(std::string(text), "2>/dev/null", ""), "2>&1", "");
-  if (plain.find_first_of(">`") != std::string::npos || contains(plain, "$(") || contains(plain, "<(")) return VerifyKind::changes;
-  for (const std::string_view separator : {"&&", "||", "|", ";"}) plain = replace_all(std::move(plain), separator, "\n");
-  if (plain.find('&') != std::string::npos) return VerifyKind::changes;
-  // A separator inside quotes cuts a word apart; the pieces are then no known programs, and the answer is to ask.
-  for (const std::string_view segment : split(plain, '\n'))
-    if (!only_looks(segment)) return VerifyKind::changes;
+  const auto commands = commands_of(text);
+  if (!commands) return VerifyKind::changes;
+  for (const auto& one : *commands)
+    if (!only_looks(one)) return VerifyKind::changes;
   return VerifyKind::reads;
 }
 

@@ -254,5 +254,48 @@ TEST(Loose, ReadsValuesWithColonsInTheirPaths) {
   EXPECT_EQ(values[1].content, "0: 2.5GT/s\n1: 16.0GT/s *\n");
 }
 
+TEST(Loose, TellsTheUeventOfADeviceFromAnEnvironment) {
+  const std::string uevent =
+      "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:744C\nPCI_SUBSYS_ID=1DA2:E471\nPCI_SLOT_NAME=0000:03:00.0\nMODALIAS=pci:v00001002d0000744C\n";
+  EXPECT_EQ(recognise(uevent), TextKind::uevent);
+  EXPECT_EQ(recognise("MAJOR=226\nMINOR=0\nDEVNAME=dri/card0\nDEVTYPE=drm_minor\n"), TextKind::uevent);
+  EXPECT_EQ(recognise("DRIVER=amdgpu\nPATH=/usr/bin\nHOME=/root\n"), TextKind::environment) << "a process may have a variable of that name";
+  const Capture c = loose({{"gpu.txt", uevent}});
+  EXPECT_EQ(c.file("/sys/bus/pci/devices/0000:03:00.0/uevent"), uevent);
+  EXPECT_TRUE(c.probe("env").is_null());
+  const Capture without = loose({{"gpu.txt", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=../../etc\n"}});
+  EXPECT_TRUE(without.files().empty()) << "an address that is none names no file";
+}
+
+TEST(Loose, TakesThePlaceOfAPartOfATreeFromItsPath) {
+  EXPECT_EQ(tree_prefix("/home/a/kfd/nodes"), "nodes/");
+  EXPECT_EQ(tree_prefix("/home/a/kfd/nodes/2"), "nodes/2/");
+  EXPECT_EQ(tree_prefix("/home/a/kfd/nodes/2/io_links"), "nodes/2/io_links/");
+  EXPECT_EQ(tree_prefix("/x/card0"), "card0/");
+  EXPECT_EQ(tree_prefix("/x/card0/device/hwmon"), "card0/device/hwmon/");
+  EXPECT_EQ(tree_prefix("/x/sys/class/drm/card1/device"), "sys/class/drm/card1/device/");
+  for (const char* path : {"/", "", "/home/a", "/proc/self/fd", "/x/nodes/all", "/x/card0/notes", "/x/cards/1", "/home/sys/a"})
+    EXPECT_EQ(tree_prefix(path), "") << path;
+}
+
+TEST(Loose, RefusesTwoMachinesByTheirDevices) {
+  const std::string lspci =
+      "00:00.0 Host bridge [0600]: AMD [1022:14d8]\n03:00.0 VGA compatible controller [0300]: AMD/ATI Navi 31 [1002:744c] (rev c8)\n";
+  const std::string node = "cpu_cores_count 0\nsimd_count 416\ndevice_id 29711\nvendor_id 4098\nlocation_id 768\ndomain 0\n";  // 740f at 03:00.0
+  const std::string same = "cpu_cores_count 0\nsimd_count 192\ndevice_id 29772\nvendor_id 4098\nlocation_id 768\ndomain 0\n";  // 744c
+  Capture capture;
+  const auto result = add_loose({{"a/lspci.txt", lspci}, {"b/nodes/1/properties", node}}, capture);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().to_string().find("0000:03:00.0 is 740f in b/nodes/1/properties and 744c in a/lspci.txt"), std::string::npos)
+      << result.error().to_string();
+  Capture one;
+  EXPECT_TRUE(add_loose({{"a/lspci.txt", lspci}, {"b/nodes/1/properties", same}}, one));
+  for (const std::string& smi : {std::string(R"x({"card0": {"Device ID": "0x740f", "PCI Bus": "0000:03:00.0"}})x"),
+                                 std::string(R"x([{"gpu": 0, "asic": {"device_id": "0x740f"}, "bus": {"bdf": "0000:03:00.0"}}])x")}) {
+    Capture two;
+    EXPECT_FALSE(add_loose({{"a", lspci}, {"b", smi}}, two)) << smi;
+  }
+}
+
 }  // namespace
 }  // namespace ff::capture

@@ -153,6 +153,22 @@ TEST(RealTrees, OfDrmDevicesGiveNoFalseFailure) {
   EXPECT_GE(seen, 9U);
 }
 
+// A part of a tree is placed by where it lies.
+TEST(RealTrees, InPartsAreRecognised) {
+  if (!fs::exists(samples() / "drm")) GTEST_SKIP() << "no sample trees here";
+  for (const auto* part :
+       {"drm/rx7900xtx/card0", "drm/rx7900xtx/card0/device", "drm/rx7900xtx/card0/device/uevent", "drm/rx7900xtx/card0/device/hwmon",
+        "kfd/mi210-xgmi-pcie/nodes", "kfd/mi210-xgmi-pcie/nodes/2", "kfd/mi210-xgmi-pcie/nodes/2/properties"}) {
+    const auto capture = capture::open({(samples() / part).string()});
+    ASSERT_TRUE(capture) << part;
+    EXPECT_EQ(climb(*capture).find("device.gpu-on-bus")->status, Status::pass) << part;
+    EXPECT_TRUE(capture->probe("env").is_null()) << part;
+  }
+  const auto links = capture::open({(samples() / "kfd/mi210-xgmi-pcie/nodes/2/io_links").string()});
+  ASSERT_TRUE(links);
+  EXPECT_NE(links->file("/sys/class/kfd/kfd/topology/nodes/2/io_links/0/properties"), std::nullopt);
+}
+
 TEST(RealTrees, OfKfdTopologiesGiveNoFalseFailure) {
   if (!fs::exists(samples() / "kfd")) GTEST_SKIP() << "no sample trees here";
   for (const auto* name : {"mi210-xgmi-pcie", "one-gpu-copied"}) {

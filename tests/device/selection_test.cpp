@@ -12,7 +12,8 @@ TEST(VisibleDevices, WarnWhenSomeAreHiddenOrRenumbered) {
   s.machine.env["HIP_VISIBLE_DEVICES"] = known("2,0", "probe/env");
   auto result = s.ask(visible);
   EXPECT_EQ(result.status, Status::warn);
-  EXPECT_NE(result.summary.find("2 of 4 GPUs visible, HIP device 0 is Instinct MI210 at 0000:63:00.0"), std::string::npos) << result.summary;
+  EXPECT_NE(result.summary.find("2 of 4 GPUs visible, renumbered: HIP device 0 is Instinct MI210 at 0000:63:00.0"), std::string::npos)
+      << result.summary;
   s.machine.env["HIP_VISIBLE_DEVICES"] = known("0,1,2,3");
   EXPECT_EQ(s.ask(visible).status, Status::pass) << "all, in order";
   s.machine.env["HIP_VISIBLE_DEVICES"] = known("1");

@@ -135,5 +135,25 @@ TEST(Rungs, AreInOrderAndTheirChecksBelongToThem) {
   EXPECT_EQ(position, rung_count);
 }
 
+TEST_F(ClimbTest, LetsAChecksOwnRemedyAndProofStandAlone) {
+  auto own = CheckResult::fail("device.no-gpu-on-bus", "broken");
+  first = {check("a", own)};
+  const auto general = run().rungs[0].checks[0];
+  ASSERT_FALSE(general.fix.empty());
+  ASSERT_FALSE(general.verify.empty());
+  own.fix = {"my fix"};
+  first = {check("a", own)};
+  EXPECT_EQ(run().rungs[0].checks[0].fix.size(), 1 + general.fix.size()) << "a remedy alone goes before those of the knowledge";
+  EXPECT_EQ(run().rungs[0].checks[0].verify, general.verify);
+  own.verify = {"my proof"};
+  first = {check("a", own)};
+  EXPECT_EQ(run().rungs[0].checks[0].fix, own.fix);
+  EXPECT_EQ(run().rungs[0].checks[0].verify, own.verify);
+  own.fix.clear();
+  first = {check("a", own)};
+  EXPECT_EQ(run().rungs[0].checks[0].fix, general.fix);
+  EXPECT_EQ(run().rungs[0].checks[0].verify, own.verify);
+}
+
 }  // namespace
 }  // namespace ff::ladder

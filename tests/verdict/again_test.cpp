@@ -43,6 +43,35 @@ TEST(Again, AsksBeforeAnythingThatMayChangeSomething) {
     EXPECT_EQ(classify_verify(command), VerifyKind::changes) << command;
 }
 
+TEST(Again, ReadsQuotesAsAShellDoes) {
+  for (const char* command :
+       {"lspci -nn | grep -iE 'vga|display|3d'", "dmesg | grep -E \"BAR [0-9]+.*(no space|failed to assign)\"", "grep -E 'a;b&c>d' /proc/cmdline",
+        "env | grep -E 'VISIBLE_DEVICES|GPU_DEVICE_ORDINAL'", "env -u HSA_OVERRIDE_GFX_VERSION rocminfo | grep -m1 'Name:.*gfx'",
+        "cat '/home/a$(reboot)/x'", "getfacl -p /dev/kfd", "lspci # isn't; rm x"})
+    EXPECT_EQ(classify_verify(command), VerifyKind::reads) << command;
+  for (const char* command : {"ls 'a' | sh -c 'rm x'",
+                              "echo \"$(rm x)\"",
+                              "echo \"`rm x`\"",
+                              "ls 'open",
+                              "ls \"open",
+                              "ls $'x'",
+                              "ls\nreboot",
+                              "(reboot)",
+                              "env sh -c x",
+                              "env -i sh",
+                              "LD_PRELOAD=/tmp/x.so ls",
+                              "PATH=/tmp ls",
+                              "dmesg -Tc",
+                              "sort -uo f f",
+                              "sort --output=f f",
+                              "uniq a b",
+                              "dkms remove status",
+                              "cat x >| y",
+                              "cat <<E",
+                              "l\\s | \\reboot"})
+    EXPECT_EQ(classify_verify(command), VerifyKind::changes) << command;
+}
+
 TEST(Again, LeavesTemplatesToAPerson) {
   for (const char* command : {"AMD_SERIALIZE_KERNEL=3 <your command>", "firstfault hang <PID>", "python ...", ""})
     EXPECT_EQ(classify_verify(command), VerifyKind::template_) << command;
