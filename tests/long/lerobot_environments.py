@@ -27,7 +27,7 @@ SIMULATORS = {
     "aloha": ("gym_aloha", "gym_aloha/AlohaInsertion-v0", {"obs_type": "pixels_agent_pos"}, 50,
               lambda o: o["pixels"]["top"], lambda o: o["agent_pos"], "observation.images.top", ["--env.type=aloha", "--env.episode_length=12", "--batch_size=1"]),
     "so101": ("so101_plugin", "lerobot_env_so101/SO101PickCube-v0", {}, 10, None, lambda o: (o["agent_pos"], o["environment_state"]), None,
-              ["--env.discover_packages_path=so101_plugin", "--env.type=so101", "--env.episode_length=12"]),
+              ["--env.discover_packages_path=so101_plugin", "--env.type=so101", "--env.episode_length=12", "--eval.batch_size=1"]),
 }
 
 
