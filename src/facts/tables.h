@@ -12,8 +12,8 @@ struct Machine;
 
 /// The knowledge tables that reading needs. A null table means: nothing is known, and what depends on it stays unknown.
 struct Tables {
-  const Value& pci;          ///< "devices": {"744c": {"gfx": "gfx1100", "names_by_revision": {"C8": "..."}}}; ids in lower case, revisions in upper case
-  const Value& targets;      ///< "targets": [{"name": "gfx1100", "type": "dGPU", ...}]
+  const Value& pci;      ///< "devices": {"744c": {"gfx": "gfx1100", "names_by_revision": {"C8": "..."}}}; ids in lower case, revisions in upper case
+  const Value& targets;  ///< "targets": [{"name": "gfx1100", "type": "dGPU", ...}]
   const Value& gpu_metrics;  ///< "structs", "v1_9", as in docs/knowledge.md
 };
 
