@@ -81,7 +81,7 @@ CheckResult driver_answers(const CheckContext& context) {
     }
   }
   if (asked && findings.judged() == 0 && findings.clean()) findings.good();
-  return findings.result("every read of the driver's files came back", "skip: this was not tried on the machine");
+  return findings.result("every read of the driver's files came back", "this was not tried on the machine");
 }
 
 }  // namespace ff::device
