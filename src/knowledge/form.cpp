@@ -52,9 +52,17 @@ std::string form_of(std::string_view text) {
 }
 
 std::vector<std::string> forms_of_literal(std::string_view literal) {
-  // What stands before and behind the literal decides whether letters at its ends belong to a number.
+  // What stands before and behind the literal decides whether letters at its ends belong to a number. A word ("edac ", "ecc") is not
+  // looked for inside numbers.
+  const auto begins_number = [&](std::size_t from) {
+    const std::string_view run = literal.substr(from, hex_end(literal, from) - from);
+    return std::any_of(run.begin(), run.end(), is_digit);
+  };
+  std::vector<std::string_view> befores = {std::string_view()};
+  if (begins_number(0)) befores.emplace_back("0x");
+  if (literal.starts_with('x') && begins_number(1)) befores.emplace_back("0");
   std::vector<std::string> out;
-  for (std::string_view before : {std::string_view(), std::string_view("0x"), std::string_view("0")})
+  for (std::string_view before : befores)
     for (std::string_view behind : {std::string_view(), std::string_view("g")}) {
       std::string form = form_of(std::string(before) + std::string(literal) + std::string(behind)).substr(before.size(), literal.size());
       if (std::find(out.begin(), out.end(), form) == out.end()) out.push_back(std::move(form));
@@ -66,14 +74,6 @@ bool form_tells(std::string_view literal) {
   const std::size_t n = literal.size();
   for (std::size_t i = 0; i < n; ++i)
     if (is_digit(literal[i]) && !(literal[i] == '0' && i + 1 < n && literal[i + 1] == 'x')) return false;
-  // Letters from `from` on that are those of a number, or not, by what stands around the literal.
-  const auto open_letters = [&](std::size_t from) {
-    const std::size_t end = hex_end(literal, from);
-    return end > from && (end == n || !in_word(literal[end])) &&
-           std::any_of(literal.begin() + static_cast<std::ptrdiff_t>(from), literal.begin() + static_cast<std::ptrdiff_t>(end),
-                       [](char c) { return !is_digit(c); });
-  };
-  if (open_letters(0) || (literal.starts_with('x') && open_letters(1))) return false;
   const std::size_t x = literal.rfind("0x");
   return x == std::string_view::npos || x + 2 == n || hex_end(literal, x + 2) != n;
 }

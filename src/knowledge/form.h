@@ -13,7 +13,7 @@ namespace ff::knowledge {
 [[nodiscard]] std::string form_of(std::string_view text);
 
 /// Texts of which one stands in the form of every line that holds the literal, at the literal's place (without regard to case).
-/// Several when the literal may stand at the end, or before the end, of a hexadecimal number.
+/// Several when the literal may stand at the end, or before the end, of a hexadecimal number; a word of letters is not looked for inside one.
 [[nodiscard]] std::vector<std::string> forms_of_literal(std::string_view literal);
 
 /// Whether lines of the same key (LineForm) either all hold the literal at a given place or none does.

@@ -34,7 +34,10 @@ TEST(Form, a_literal_in_a_line_shows_in_its_form) {
       const std::string form = form_of(line);
       ASSERT_EQ(form.size(), line.size());
       const bool shows = std::any_of(forms.begin(), forms.end(), [&](const std::string& f) { return form.compare(before.size(), f.size(), f) == 0; });
-      EXPECT_TRUE(shows) << "'" << literal << "' in '" << line << "', of form '" << form << "'";
+      const std::size_t run = literal.find_first_not_of(literal[0] == 'x' ? "xabcdef" : "abcdef");
+      const bool word_in_number = !shows && form[before.size() + (literal[0] == 'x' ? 1 : 0)] == '0' && run != 0 &&
+                                  (run == std::string::npos || literal[run] < '0' || literal[run] > '9');
+      EXPECT_TRUE(shows || word_in_number) << "'" << literal << "' in '" << line << "', of form '" << form << "'";
     }
     const bool digit = literal.find_first_of("123456789") != std::string::npos;
     if (form_tells(literal)) {
@@ -44,7 +47,21 @@ TEST(Form, a_literal_in_a_line_shows_in_its_form) {
       EXPECT_TRUE(forms.size() > 1 || literal.find_first_of("0123456789") != std::string::npos) << literal;
     }
   }
-  EXPECT_GT(several, 3u);
+  EXPECT_GT(several, 1u);
+}
+
+TEST(Form, no_literal_of_a_kernel_signal_is_a_number_alone) {
+  // It would stand in the form of every line with such a number, and none of those could be answered from its form.
+  const auto& bundle = Knowledge::built_in().impl().bundle;
+  for (const Signal& signal : bundle.signals)
+    for (const Pattern& pattern : signal.match)
+      for (std::uint32_t id : pattern.literals)
+        if (signal.in_kernel_log) {
+          const std::string& text = bundle.literals[id];
+          const bool digits = text.find_first_of("0123456789") != std::string::npos;
+          EXPECT_TRUE(!digits || text.find_first_not_of("0123456789abcdefx") != std::string::npos || text.size() >= 8)
+              << signal.id << ": '" << text << "': write letters or signs beside the number into the pattern";
+        }
 }
 
 TEST(Form, lines_read_one_by_one_have_the_form_and_key_of_their_kind) {
