@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/file.h"
@@ -136,6 +137,19 @@ Result<void> load(const fs::path& path, const std::string& prefix, const std::st
   return {};
 }
 
+/// Gives a finished directory its final name. One that has it already is exchanged in one step, so that whoever is killed here
+/// leaves the old or the new one, never none (a file system without such an exchange leaves a moment in between).
+std::error_code take_place(const fs::path& made, const fs::path& target) {
+  std::error_code error;
+  if (fs::exists(target, error) && ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(made, error);
+    return {};
+  }
+  fs::remove_all(target, error);
+  fs::rename(made, target, error);
+  return error;
+}
+
 }  // namespace
 
 Result<std::string> save_checkpoint(const Trainer& trainer, const std::string& run_directory) {
@@ -147,8 +161,7 @@ Result<std::string> save_checkpoint(const Trainer& trainer, const std::string& r
   const fs::path target = checkpoints / name, temporary = temporary_beside(target), link = temporary_beside(checkpoints / "last");
   auto written = write_all_files(trainer, temporary);
   if (written) {
-    fs::remove_all(target, error);
-    fs::rename(temporary, target, error);
+    error = take_place(temporary, target);
     if (error) written = fail("cannot take its final name: " + error.message(), target);
   }
   if (!written) {
