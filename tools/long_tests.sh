@@ -8,10 +8,10 @@ venv=build/long-venv
 venv_python="$PWD/$venv/bin/python"
 
 echo "== model check against the reference safetensors library"
-(cd tests/end_to_end && FIRSTFAULT=../../build/dev/firstfault "../../$venv/bin/python" -B -m unittest -q test_model.py)
+(cd tests/end_to_end && FIRSTFAULT="$OLDPWD/build/dev/firstfault" "../../$venv/bin/python" -B -m unittest -q test_model.py)
 
 echo "== operators of Debian's PyTorch with planted faults: reduced, isolated"
-(cd tests/end_to_end && FIRSTFAULT_LONG=1 FIRSTFAULT=../../build/dev/firstfault /usr/bin/python3 -B -m unittest -q test_ops_torch.py)
+(cd tests/end_to_end && FIRSTFAULT_LONG=1 FIRSTFAULT="$OLDPWD/build/dev/firstfault" /usr/bin/python3 -B -m unittest -q test_ops_torch.py)
 
 echo "== safetensors: 100,000 mutated files against the reference library"
 ninja -C build/dev safetensors_verdict >/dev/null
@@ -19,7 +19,7 @@ ninja -C build/dev safetensors_verdict >/dev/null
 
 if [ -n "${FIRSTFAULT_TORCH_PYTHON:-}" ]; then
   echo "== model load with real torch and transformers"
-  (cd tests/end_to_end && FIRSTFAULT=../../build/dev/firstfault "../../$venv/bin/python" -B -m unittest -q long_model_load.py)
+  (cd tests/end_to_end && FIRSTFAULT="$OLDPWD/build/dev/firstfault" "../../$venv/bin/python" -B -m unittest -q long_model_load.py)
 else
   echo "== model load: set FIRSTFAULT_TORCH_PYTHON to a Python with torch and transformers"
 fi
@@ -31,7 +31,7 @@ if [ -d ../shared/cases ]; then
 fi
 
 echo "== faults of datasets and models, 20 places each"
-(cd tests/end_to_end && export FIRSTFAULT=../../build/dev/firstfault FIRSTFAULT_PLACES=20 && /usr/bin/python3 -B -m unittest -q \
+(cd tests/end_to_end && export FIRSTFAULT="$OLDPWD/build/dev/firstfault" FIRSTFAULT_PLACES=20 && /usr/bin/python3 -B -m unittest -q \
   test_data.Data.test_every_seeded_fault_is_found_and_named test_model.Directories.test_a_lerobot_policy_and_its_faults test_model.Directories.test_a_sharded_model_and_its_faults)
 
 echo "== faults of training and resumption, 20 seeds each"
