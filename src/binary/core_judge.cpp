@@ -187,7 +187,15 @@ CoreVerdict judge(const Core& core, elf::Bytes bytes) {
       verdict.place = std::string(name_of(range->path));
     }
   }
-  switch (core.signal) {
+  // A code of zero and less says that a process sent the signal (man 2 sigaction): no instruction failed.
+  const bool sent =
+      core.code_known && core.code <= 0 && (core.signal == SIGSEGV || core.signal == SIGBUS || core.signal == SIGILL || core.signal == SIGFPE);
+  if (sent)
+    verdict.what = core.sender != 0 ? fmt::format("the signal was sent by process {}; no instruction failed", core.sender)
+                                    : std::string("the signal was sent by a process; no instruction failed");
+  switch (sent ? -1 : core.signal) {
+    case -1:
+      break;
     case SIGSEGV:
       verdict.what = segfault(core, bytes, verdict);
       break;

@@ -14,6 +14,7 @@
 #include "capture/collect.h"
 #include "capture/store.h"
 #include "cli/options.h"
+#include "report/style.h"
 
 namespace ff::cli {
 namespace {
@@ -74,8 +75,8 @@ std::string default_name(const capture::Capture& capture) {
 
 void print(const capture::Capture& capture, const Summary& summary, const std::string& target, std::uint64_t stored_bytes,
            std::int64_t milliseconds) {
-  std::cout << fmt::format("Capture of {} in {} ({} stored, {} read, {} ms)\n", capture.about()["hostname"].as_text("this machine"), target,
-                           human_bytes(stored_bytes), human_bytes(summary.bytes), milliseconds);
+  std::cout << fmt::format("Capture of {} in {} ({} stored, {} read, {} ms)\n", capture.about()["hostname"].as_text("this machine"),
+                           report::printable(target, 1000), human_bytes(stored_bytes), human_bytes(summary.bytes), milliseconds);
   std::cout << fmt::format("  {} files, {} commands ran, {} not installed\n", summary.files, summary.commands_run, summary.commands_absent);
   const auto gpus = capture.list("/sys/class/kfd/kfd/topology/nodes").size();
   if (capture.known_absent("/dev/kfd"))

@@ -41,8 +41,10 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
 }
 
 std::string place(const Support& s) {
-  if (s.line == 0) return s.source;
-  return fmt::format("{}:{}", s.source, s.line);
+  // A file's name may hold anything, as its lines may.
+  const std::string name = printable(s.source, 1000);
+  if (s.line == 0) return name;
+  return fmt::format("{}:{}", name, s.line);
 }
 
 class Screen {
@@ -168,7 +170,8 @@ class Screen {
     const std::size_t limit = o_.all ? list.size() : shown_unexplained;
     for (std::size_t i = 0; i < list.size() && i < limit; ++i) {
       const Unexplained& u = list[i];
-      out_ += fmt::format("    {} {}\n", o_.dim(fmt::format("{}:{}{}:", u.source, u.line, u.count > 1 ? fmt::format(" (x{})", u.count) : "")),
+      out_ += fmt::format("    {} {}\n",
+                          o_.dim(fmt::format("{}:{}{}:", printable(u.source, 1000), u.line, u.count > 1 ? fmt::format(" (x{})", u.count) : "")),
                           printable(u.text, o_.width * 2));
       if (first && i == 0 && !u.search.empty()) out_ += fmt::format("    search: {}\n", u.search);
     }
@@ -219,7 +222,8 @@ std::string markdown_report(const Explanation& e, const knowledge::Knowledge& kn
   if (!e.judgement.unexplained.empty()) {
     std::string quoted;
     for (const Unexplained& u : e.judgement.unexplained)
-      quoted += fmt::format("{}:{}: {}\n", u.source, u.line, replace_all(printable(u.text, max_text), "```", "'''"));
+      quoted += fmt::format("{}:{}: {}\n", replace_all(printable(u.source, 1000), "```", "'''"), u.line,
+                            replace_all(printable(u.text, max_text), "```", "'''"));
     out += "Lines that nothing here explains:\n\n" + code_block(quoted);
   }
   out += fmt::format("\nKnowledge of {}.\n", knowledge.date());

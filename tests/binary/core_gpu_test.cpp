@@ -1,5 +1,6 @@
 // No GPU core file exists here: the ring, its counters, the list of code objects and the note are laid out as ROCr, the HSA
 // specification and glibc's r_debug describe them; the code object is a real one.
+#include <csignal>
 #include <cstring>
 
 #include "binary/core.h"
@@ -231,6 +232,19 @@ TEST(CoreEnable, EachObstacleIsNamedWithItsRemedy) {
   settings = good_settings();
   settings.gpu_disabled = true;
   EXPECT_FALSE(row(judge_core_settings(settings), "gpu").ok);
+}
+
+TEST(CoreJudge, ASignalThatAProcessSentIsNoFaultOfAnInstruction) {
+  Core core;
+  core.signal = SIGSEGV;
+  core.code_known = true;
+  core.code = 0;  // SI_USER
+  core.sender = 4242;
+  const auto sent = judge(core, elf::Bytes{});
+  EXPECT_NE(sent.what.find("sent by process 4242"), std::string::npos) << sent.what;
+  EXPECT_EQ(sent.what.find("null pointer"), std::string::npos) << sent.what;
+  core.code = 1;  // SEGV_MAPERR
+  EXPECT_NE(judge(core, elf::Bytes{}).what.find("null pointer"), std::string::npos);
 }
 
 }  // namespace

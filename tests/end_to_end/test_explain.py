@@ -51,6 +51,15 @@ class Documents(unittest.TestCase):
                 harmful = [d for d in value["diagnoses"] if not d.get("benign")]
                 self.assertEqual(result.returncode, 1 if harmful else 0)
 
+    def test_a_file_name_reaches_the_terminal_without_its_control_characters(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "a \x1b[31mred\x1b]0;title\x07\n.log"
+            path.write_text("amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed\nsomething odd: amdgpu error 77\n")
+            for arguments in ([], ["--why"], ["--markdown"], ["--all"]):
+                out = run("explain", path, *arguments).stdout
+                self.assertNotIn("\x1b", out)
+                self.assertNotIn("\x07", out)
+
     def test_kb(self):
         for arguments in (["show", "driver.init-failed"], ["show", "vm-fault.header"], ["search", "page", "fault"], ["borders"],
                           ["decode", "hip", "98"], ["decode", "mes", "MISC (WAIT_REG_MEM)"]):
