@@ -15,6 +15,7 @@ class Check(unittest.TestCase):
     def check(self, *arguments, **keywords):
         return run("check", "--runs", self.runs, *arguments, **keywords)
 
+    @unittest.skipIf(os.environ.get("FIRSTFAULT_SANITIZED"), "rung 2 runs kernels on fibers: a hundred times slower so, and past its time limits")
     def test_the_built_in_workload_climbs_every_rung_but_the_device(self):
         process = self.check("--workload", "reference", "--device", "cpu", "--json", timeout=300)
         value = document(process)
