@@ -62,7 +62,7 @@ CheckResult driver_answers(const CheckContext& context) {
     findings.warn("kernel-fault.hang", fmt::format("the driver keeps {} of a job that hung or faulted within the last minutes", count),
                   std::move(dumps), {"sudo cp /sys/class/devcoredump/devcd*/data gpu-core   (the kernel deletes it after five minutes)"});
   }
-  bool asked = !m.gpus.empty() && context.capture.kind() != "loose";
+  bool asked = !m.gpus.empty() && complete(context);
   for (const std::string_view name : {"rocminfo", "rocm-smi-json", "amd-smi-list-json", "amd-smi-static-json", "amd-smi-metric-json"}) {
     const auto* command = context.capture.command(name);
     if (command == nullptr || command->start_errno != 0) continue;

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -84,41 +85,42 @@ void colours(std::string_view text, FactSink& sink) {
   });
 }
 
+/// How many lines fit, with the last of them as evidence; said from `least` lines on.
+void count_lines(std::string_view text, std::string_view fact, double least, const std::function<bool(std::string_view)>& fits, FactSink& sink) {
+  double lines = 0;
+  std::uint64_t at = 0;
+  std::string said;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > max_line || !fits(line)) return;
+    ++lines;
+    at = number;
+    said = std::string(line);
+  });
+  if (lines >= least) sink.number(std::string(fact), lines, at, said);
+}
+
 /// "commanded dx +0.021  observed dx -0.020"
 void signs(std::string_view text, FactSink& sink) {
   static const RE2 pair(
       R"((?i)\b(?:command\w*|sent|target|desired|action)[ :=]{1,3}([a-z]\w*)[ :=]{1,3}([+-]?\d+\.\d+)\W.{0,30}?\b(?:observed|measured|actual|moved|achieved|executed)[ :=]{1,3}([a-z]\w*)[ :=]{1,3}([+-]?\d+\.\d+))");
-  double flips = 0;
-  std::uint64_t at = 0;
-  std::string said;
-  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+  const auto flipped = [](std::string_view line) {
     std::string a, b;
     double x = 0, y = 0;
-    if (line.size() > max_line || !RE2::PartialMatch(piece(line), pair, &a, &x, &b, &y) || a != b) return;
-    if (x == 0 || y == 0 || x * y > 0 || std::abs(std::abs(y / x) - 1) > 0.3) return;
-    ++flips;
-    at = number;
-    said = std::string(line);
-  });
-  if (flips > 0) sink.number("report.sign_flips", flips, at, said);
+    if (!RE2::PartialMatch(piece(line), pair, &a, &x, &b, &y) || a != b) return false;
+    return x != 0 && y != 0 && x * y <= 0 && std::abs(std::abs(y / x) - 1) <= 0.3;
+  };
+  count_lines(text, "report.sign_flips", 1, flipped, sink);
 }
 
 /// "dataset gripper 0.04 (closed), command sent 0.96"
 void complement(std::string_view text, FactSink& sink) {
   static const RE2 pair(
       R"((?i)\bgripper\W{1,4}([01]?\.\d+|[01])\b.{0,40}?\b(?:command\w*|sent|predicted|policy|output|robot)\b\W{0,3}(?:sent|gripper|command)?\W{0,4}([01]?\.\d+|[01])\b)");
-  double lines = 0;
-  std::uint64_t at = 0;
-  std::string said;
-  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+  const auto complements = [](std::string_view line) {
     double a = 0, b = 0;
-    if (line.size() > max_line || !RE2::PartialMatch(piece(line), pair, &a, &b)) return;
-    if (std::abs(a + b - 1) > 0.06 || std::abs(a - b) < 0.5) return;
-    ++lines;
-    at = number;
-    said = std::string(line);
-  });
-  if (lines >= 2) sink.number("report.gripper_complement", lines, at, said);
+    return RE2::PartialMatch(piece(line), pair, &a, &b) && std::abs(a + b - 1) <= 0.06 && std::abs(a - b) >= 0.5;
+  };
+  count_lines(text, "report.gripper_complement", 2, complements, sink);
 }
 
 double largest(const std::vector<double>& values) {
