@@ -97,6 +97,7 @@ bool Matcher::signal_holds(const Condition& condition, Trace& trace) const {
   for (const Sighting* s : sightings(condition.name)) {
     std::uint64_t fitting = 0;
     const Occurrence* first = nullptr;
+    const Occurrence* last = nullptr;
     for (const Occurrence& o : s->occurrences) {
       const bool fits = std::all_of(condition.where.begin(), condition.where.end(), [&](const auto& where) {
         std::string value;
@@ -104,7 +105,8 @@ bool Matcher::signal_holds(const Condition& condition, Trace& trace) const {
         return knowledge::holds(where.second, where.first, value, lookup_);
       });
       if (!fits) continue;
-      ++fitting;
+      if (last == nullptr || last->source != o.source || last->line != o.line) ++fitting;  // a line counts once
+      last = &o;
       if (first == nullptr) first = &o;
     }
     if (first == nullptr) continue;

@@ -28,7 +28,8 @@ namespace {
 /// A pattern of the knowledge with its compiled form, made when a line first needs it.
 struct Compiled {
   const Pattern* pattern = nullptr;
-  std::string plain;  ///< the pattern is this text and nothing else
+  std::string plain;     ///< the pattern is this text and nothing else
+  bool of_list = false;  ///< may pass over words of a list to its fields: each word in turn can be an occurrence
   std::unique_ptr<RE2> re;
   std::vector<std::pair<int, std::string>> groups;
   int group_count = 0;
@@ -61,6 +62,9 @@ std::string plain_text(std::string_view pattern) {
   return out;
 }
 
+/// How a pattern says that words of a list may stand between its head and its fields.
+constexpr std::string_view list_words = R"((?:\S+\s+)*?)";
+
 struct FollowState {
   int within = 0;
   std::vector<Compiled> match;
@@ -85,6 +89,7 @@ struct Use {
 };
 
 constexpr std::size_t max_groups = 32;
+constexpr std::size_t max_places_in_line = 32;
 constexpr std::size_t dull_slots = 4096;
 
 struct ScratchFree {
@@ -432,6 +437,7 @@ struct Scanner::Impl {
     const bool store = state.sighting.occurrences.size() < max_occurrences;
     Occurrence o;
     Answer answer = Answer::no;
+    Compiled* matched = nullptr;
     for (Compiled& c : state.match) {
       if (!holds_literal(c)) continue;
       if (const auto* missing = missing_clause(c, line); missing != nullptr) {
@@ -440,6 +446,7 @@ struct Scanner::Impl {
           answer = Answer::digits_decide;
       } else if (run(c, line, store ? &o.fields : nullptr)) {
         answer = c.pattern->numbers_matter ? Answer::shown_by_digits : Answer::shown;
+        matched = &c;
         break;
       } else if (c.pattern->numbers_matter) {
         answer = Answer::digits_decide;
@@ -460,8 +467,39 @@ struct Scanner::Impl {
       state.open_done = 0;
       for (const FollowState& follow : state.follow) follow_reach = std::max(follow_reach, line_number + static_cast<std::uint64_t>(follow.within));
       state.sighting.occurrences.push_back(std::move(o));
+      if (matched != nullptr && !matched->groups.empty()) further(state.sighting.occurrences, *matched, line);
     }
     return answer;
+  }
+
+  /// The line shows the signal once more, with other fields: behind the place that matched, or, of a list, in its next words.
+  /// They are occurrences of one line, so the count of lines stays as it is.
+  static void further(std::vector<Occurrence>& occurrences, Compiled& c, std::string_view line) {
+    const std::size_t first = occurrences.size() - 1;
+    std::string rest(line);
+    std::size_t from = 0;
+    for (std::size_t places = 0; places < max_places_in_line && occurrences.size() < max_occurrences; ++places) {
+      re2::StringPiece groups[max_groups];
+      const int n = std::min<int>(c.group_count + 1, static_cast<int>(max_groups));
+      if (!c.re->Match(rest, from, rest.size(), RE2::UNANCHORED, groups, n) || groups[0].empty()) return;
+      Occurrence o = occurrences[first];
+      o.fields.clear();
+      const char* fields_begin = groups[0].data() + groups[0].size();
+      for (const auto& [index, name] : c.groups) {
+        if (index >= n || groups[index].data() == nullptr) continue;
+        fields_begin = std::min(fields_begin, groups[index].data());
+        o.fields.emplace_back(name, std::string(groups[index].data(), std::min<std::size_t>(groups[index].size(), max_text)));
+      }
+      const bool known = std::any_of(occurrences.begin() + static_cast<std::ptrdiff_t>(first), occurrences.end(),
+                                     [&](const Occurrence& other) { return other.fields == o.fields; });
+      from = static_cast<std::size_t>(groups[0].data() + groups[0].size() - rest.data());
+      if (c.of_list) {  // what was read is taken out; the head then stands before the next word
+        const auto begin = static_cast<std::size_t>(fields_begin - rest.data());
+        rest.erase(begin, from - begin);
+        from = 0;
+      }
+      if (!known) occurrences.push_back(std::move(o));
+    }
   }
 
   bool continuation(SignalState& state, std::size_t index, std::string_view line) {
@@ -552,6 +590,7 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
       Compiled c;
       c.pattern = &p;
       c.plain = plain_text(p.text);
+      c.of_list = contains(p.text, list_words);
       out.push_back(std::move(c));
       for (std::uint32_t id : p.literals) {
         const auto add = [&](std::vector<Use>& list) {
