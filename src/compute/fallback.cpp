@@ -70,6 +70,7 @@ Result<FallbackPlan> plan_fallback(const OperatorRun& run, const std::string& py
     options.device = device;
     options.repeat = 3;
     options.deadline = deadline;
+    options.catalogue = *catalogue;
     for (const auto& one : failed)
       if (one.to_device.empty() && one.to_dtype.empty())
         for (const auto& way : by_cpu ? ways_by_cpu(one.dtype) : ways_on_device(one.dtype)) options.cases.push_back({one.name, "", one.dtype, way});

@@ -193,19 +193,20 @@ Result<std::vector<TorchOperator>> torch_catalogue(const std::string& python) {
 }
 
 Result<OperatorRun> run_torch(const TorchOptions& options, const std::function<void(std::string_view)>& progress) {
-  auto catalogue = torch_catalogue(options.python);
-  if (!catalogue) return std::unexpected(catalogue.error());
+  auto asked = options.catalogue.empty() ? torch_catalogue(options.python) : Result<std::vector<TorchOperator>>(options.catalogue);
+  if (!asked) return std::unexpected(asked.error());
+  const auto& catalogue = *asked;
   const std::vector<std::string> dtypes = options.dtypes.empty() ? std::vector<std::string>{"float32", "float16", "bfloat16"} : options.dtypes;
   std::vector<Group> groups;
   for (const auto family : torch_families()) {
     if (!wanted(options.families, family)) continue;
     Group group{std::string(family), "", {}};
-    for (const auto& one : *catalogue) {
+    for (const auto& one : catalogue) {
       if (one.family != family) continue;
       group.probe = one.probe;
       if (!options.cases.empty()) {
-        for (const auto& asked : options.cases)
-          if (asked.name == one.name) group.cases.push_back({one.name, one.family, asked.dtype, asked.route});
+        for (const auto& chosen : options.cases)
+          if (chosen.name == one.name) group.cases.push_back({one.name, one.family, chosen.dtype, chosen.route});
         continue;
       }
       if (!options.names.empty() && std::ranges::none_of(options.names, [&](const std::string& name) { return one.name.starts_with(name); }))

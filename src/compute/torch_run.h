@@ -42,6 +42,7 @@ struct TorchOptions {
   double time_limit_s = 30;  ///< for one operator in one type
   std::string evidence;      ///< directory for stderr and kernel log of what crashed or hung; empty: none is kept
   std::optional<std::chrono::steady_clock::time_point> deadline;  ///< no child runs longer; what was not tried then has no result
+  std::vector<TorchOperator> catalogue;                           ///< as torch_catalogue() gave it; empty: the interpreter is asked
 };
 
 /// The six families and the compile group, in the order in which they run.
