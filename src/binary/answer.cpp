@@ -1,6 +1,8 @@
 // From files to components to an answer for one device.
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <tuple>
 
 #include "binary/scan.h"
 
@@ -17,6 +19,40 @@ bool target_less(const elf::TargetId& a, const elf::TargetId& b) {
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+/// A path as the runtime resolves it; inside a wheel, where no links are, by its text.
+std::string resolved(const std::filesystem::path& path, bool in_wheel) {
+  std::error_code error;
+  const auto out = in_wheel ? path : std::filesystem::weakly_canonical(path, error);
+  return (error ? path : out).lexically_normal().string();
+}
+
+/// "x.whl!torch/lib/y.so" is "/torch/lib/y.so" once installed; nothing when it is in no wheel.
+std::string_view in_wheel(std::string_view path) {
+  const auto mark = path.find(".whl!");
+  return mark == std::string_view::npos ? std::string_view{} : path.substr(mark + 5);
+}
+
+/// The emptied library finds this row's archive: its name fits, and the archive lies where the library looks. A wheel and an
+/// installed tree cannot be compared by place; there the names decide. ROCM_KPACK_PATH of a process is not known here.
+bool looks_into(const FileReport& library, const FileReport& row) {
+  constexpr std::string_view placeholder = "@GFXARCH@";
+  if (row.path.size() <= row.archive.size()) return false;  // the archive itself, for its damage
+  const std::string_view binary = std::string_view(row.path).substr(row.archive.size() + 1);
+  if (library.kpack_binary.empty() ? name_of(binary) != name_of(library.path) : binary != library.kpack_binary) return false;
+  const auto wheel_library = in_wheel(library.path), wheel_row = in_wheel(row.archive);
+  if (library.kpack_paths.empty() || wheel_library.empty() != wheel_row.empty()) return true;
+  const bool wheels = !wheel_row.empty();
+  const std::filesystem::path base = (wheels ? std::filesystem::path(wheel_library) : std::filesystem::path(library.path)).parent_path();
+  const std::string archive = resolved(wheels ? std::filesystem::path(wheel_row) : std::filesystem::path(row.archive), wheels);
+  return std::ranges::any_of(library.kpack_paths, [&](const std::string& path) {
+    const std::string wanted = resolved(base / path, wheels);
+    const auto at = wanted.find(placeholder);
+    if (at == std::string::npos) return wanted == archive;
+    const std::string_view before = std::string_view(wanted).substr(0, at), after = std::string_view(wanted).substr(at + placeholder.size());
+    return archive.size() >= before.size() + after.size() && archive.starts_with(before) && archive.ends_with(after);
+  });
+}
+
 Value texts(const std::vector<std::string>& list) { return Value::list_of(list); }
 
 Value coverage_json(const elf::Coverage& coverage) {
@@ -32,37 +68,45 @@ Value coverage_json(const elf::Coverage& coverage) {
 }  // namespace
 
 std::vector<ComponentReport> components(const Scan& scan) {
-  // A kpack row names only its library's file; the library that was emptied tells where it lives.
-  std::map<std::string, std::string, std::less<>> split_roots;
+  using Key = std::pair<std::string, std::string>;
+  // A row of a kpack archive names a library; those that were emptied say where they look for their code.
+  std::vector<const FileReport*> split;
   for (const auto& file : scan.files)
-    if (file.kpack_split) split_roots.emplace(name_of(file.path), file.component.root);
-  std::map<std::pair<std::string, std::string>, ComponentReport> by_key;
-  std::map<std::pair<std::string, std::string>, bool> has_index, is_split;
-  const auto key_of = [&](const FileReport& file) {
-    std::string root = file.component.root;
-    if (file.kind == "kpack")
-      if (const auto found = split_roots.find(name_of(root)); found != split_roots.end()) root = found->second;
-    return std::pair(file.component.id, root);
+    if (file.kpack_split) split.push_back(&file);
+  std::map<Key, ComponentReport> by_key;
+  std::map<Key, bool> has_index, is_split;
+  const auto keys_of = [&](const FileReport& file) {
+    std::vector<Key> keys;
+    if (!file.archive.empty())
+      for (const auto* library : split)
+        if (looks_into(*library, file)) keys.emplace_back(library->component.id, library->component.root);
+    if (keys.empty()) keys.emplace_back(file.component.id, file.component.root);
+    return keys;
   };
+  std::vector<std::vector<Key>> keys;
   for (const auto& file : scan.files) {
-    const auto key = key_of(file);
-    has_index[key] = has_index[key] || file.is_index;
-    is_split[key] = is_split[key] || file.kpack_split;
-  }
-  for (const auto& file : scan.files) {
-    if (file.targets.empty() && !file.kpack_split) continue;
-    const auto key = key_of(file);
-    auto& report = by_key[key];
-    if (report.files == 0) {
-      report.component = file.component;
-      report.component.root = key.second;
+    keys.push_back(keys_of(file));
+    for (const auto& key : keys.back()) {
+      has_index[key] = has_index[key] || file.is_index;
+      is_split[key] = is_split[key] || file.kpack_split;
     }
-    ++report.files;
-    report.size_bytes += file.size_bytes;
-    // Where libraries are loaded lazily, a target without its index file is not there, whatever else is.
-    if (has_index[key] && !file.is_index) continue;
-    for (const auto& row : file.targets)
-      if (std::ranges::find(report.targets, row.target) == report.targets.end()) report.targets.push_back(row.target);
+  }
+  for (std::size_t i = 0; i < scan.files.size(); ++i) {
+    const auto& file = scan.files[i];
+    if (file.targets.empty() && !file.kpack_split) continue;
+    for (const auto& key : keys[i]) {
+      auto& report = by_key[key];
+      if (report.files == 0) {
+        report.component = file.component;
+        report.component.root = key.second;
+      }
+      ++report.files;
+      report.size_bytes += file.size_bytes;
+      // Where libraries are loaded lazily, a target without its index file is not there, whatever else is.
+      if (has_index[key] && !file.is_index) continue;
+      for (const auto& row : file.targets)
+        if (std::ranges::find(report.targets, row.target) == report.targets.end()) report.targets.push_back(row.target);
+    }
   }
   std::vector<ComponentReport> out;
   for (auto& [key, report] : by_key) {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -98,26 +99,33 @@ std::optional<FileReport> report_by_name(std::string_view path) {
   return std::nullopt;
 }
 
+/// One report a library whose code the archive holds.
 std::vector<FileReport> kpack_reports(std::string_view path, std::string_view bytes, const elf::Listing& listing) {
   std::vector<FileReport> reports;
+  std::map<std::string, std::size_t, std::less<>> known;
   for (const auto& object : listing.objects) {
     // "lib/librocblas.so.5#0": the library whose code this is.
-    const std::string binary = object.id.substr(0, object.id.find('#'));
-    if (reports.empty() || reports.back().path != std::string(path) + "!" + binary) {
+    const std::string binary = object.id.substr(0, object.id.rfind('#'));
+    const auto [found, fresh] = known.emplace(binary, reports.size());
+    if (fresh) {
       FileReport report;
-      report.path = std::string(path) + "!" + binary;
+      report.path = fmt::format("{}!{}", path, binary);
       report.kind = "kpack";
       report.component = component_of(binary);
-      report.size_bytes = bytes.size();
+      report.archive = path;
       reports.push_back(std::move(report));
     }
-    count(reports.back(), object.target, 0, 0);
+    auto& report = reports[found->second];
+    report.size_bytes += object.size;
+    count(report, object.target, object.size, object.code_object_version);
   }
   if (reports.empty() || !listing.problems.empty()) {
     FileReport report;
     report.path = path;
     report.kind = "kpack";
     report.component = component_of(path);
+    report.archive = path;
+    report.size_bytes = bytes.size();
     report.problems = listing.problems;
     reports.push_back(std::move(report));
   }
@@ -134,6 +142,8 @@ FileReport report_by_content(std::string_view path, std::string_view bytes, elf:
   report.compressed_bundles = listing.compressed_bundles;
   report.newest_compression = listing.newest_compression;
   report.kpack_split = listing.kpack_split;
+  report.kpack_binary = std::move(listing.kpack_binary);
+  report.kpack_paths = std::move(listing.kpack_paths);
   report.problems = std::move(listing.problems);
   for (const auto& object : listing.objects) count(report, object.target, object.size, object.code_object_version);
   return report;

@@ -38,6 +38,9 @@ struct FileReport {
   bool from_name = false;                ///< the targets are those of the file's name; its content was not read
   bool is_index = false;                 ///< an index of lazily loaded files: without it the others are never found
   bool kpack_split = false;              ///< its code is in .kpack files
+  std::string kpack_binary;              ///< how those name it: "lib/librocblas.so.5"
+  std::vector<std::string> kpack_paths;  ///< where it looks for them, relative to itself
+  std::string archive;                   ///< of a row of a .kpack archive: the archive
   std::vector<std::string> problems;
 };
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
@@ -136,9 +137,10 @@ std::vector<std::string> find_kernels(std::string_view bytes, const std::string&
       damage.push_back(fmt::format("{} at {:#x}: {}", object.target.to_string(), object.offset, kernels.error().what));
       return;
     }
+    const std::string place = object.container.ends_with("kpack") ? fmt::format("{}!{}", path, object.id) : path;
     for (auto& kernel : *kernels)
-      if (matches(kernel.name, options)) found.kernels.push_back({path, object.target.to_string(), std::move(kernel)});
-    if (options.disassemble) disassemble_object(code, object, path, options, found);
+      if (matches(kernel.name, options)) found.kernels.push_back({place, object.target.to_string(), std::move(kernel)});
+    if (options.disassemble) disassemble_object(code, object, place, options, found);
   });
   damage.insert(damage.end(), problems.begin(), problems.end());
   return damage;
@@ -174,19 +176,23 @@ struct OpenWheel {
 FoundKernels find_kernels(binary::Scan& scan, const KernelOptions& options) {
   FoundKernels found;
   OpenWheel wheel;
+  std::string last_archive;
   for (auto& report : scan.files) {
-    if (report.targets.empty() || report.kind == "kpack") continue;
+    if (report.targets.empty()) continue;
     std::vector<std::string> problems;
+    // An archive has a row for each of its libraries, and is read once.
+    if (!report.archive.empty() && std::exchange(last_archive, report.archive) == report.archive) continue;
+    const std::string path = report.archive.empty() ? report.path : report.archive;
     // "torch.whl!torch/lib/libtorch_hip.so"
-    const auto mark = report.path.find(".whl!") != std::string::npos ? report.path.find(".whl!") : report.path.find(".zip!");
+    const auto mark = path.find(".whl!") != std::string::npos ? path.find(".whl!") : path.find(".zip!");
     if (mark != std::string::npos) {
-      const auto content = wheel.member(report.path.substr(0, mark + 4), std::string_view(report.path).substr(mark + 5));
+      const auto content = wheel.member(path.substr(0, mark + 4), std::string_view(path).substr(mark + 5));
       if (content)
-        problems = find_kernels(content->bytes(), report.path, options, found);
+        problems = find_kernels(content->bytes(), path, options, found);
       else
         problems.push_back(content.error().what);
-    } else if (const auto file = MappedFile::open(report.path)) {
-      problems = find_kernels(file->bytes(), report.path, options, found);
+    } else if (const auto file = MappedFile::open(path)) {
+      problems = find_kernels(file->bytes(), path, options, found);
     }
     for (auto& problem : problems) report.problems.push_back(std::move(problem));
   }

@@ -1,11 +1,9 @@
 #include "elf/bundle.h"
 
 #include <fmt/format.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 
 #include "elf/inflate.h"
 
@@ -18,31 +16,11 @@ constexpr std::uint64_t step_bytes = std::uint64_t{1} << 16;
 /// An entry table longer than this is refused (bundle_entry_limit entries of ordinary ids have 400 KiB).
 constexpr std::uint64_t table_limit_bytes = std::uint64_t{16} << 20;
 
-/// Calls `write(piece) -> bool` with decompressed pieces until it returns false or the data ends.
-/// Returns bytes consumed of `input`.
-template <class Write>
-Result<std::uint64_t> inflate_zstd(std::string_view input, Write write) {
-  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-  if (!context) return fail("zstd could not start");
-  ZSTD_inBuffer in{input.data(), input.size(), 0};
-  std::string piece(step_bytes, '\0');
-  while (true) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    const std::size_t before = in.pos;
-    const std::size_t status = ZSTD_decompressStream(context.get(), &out, &in);
-    if (ZSTD_isError(status) != 0) return fail(fmt::format("the zstd data is damaged: {}", ZSTD_getErrorName(status)));
-    if (!write(std::string_view(piece).substr(0, out.pos))) break;
-    if (status == 0) break;  // the frame is complete; what follows belongs to the next bundle
-    if (out.pos == 0 && in.pos == before) return fail("the compressed data ends too early");
-  }
-  return static_cast<std::uint64_t>(in.pos);
-}
-
 template <class Write>
 Result<std::uint64_t> inflate_any(Bytes compressed_bundle, const CompressedHeader& header, Write write) {
   const auto rest = compressed_bundle.from(header.header_size);
   if (!rest) return fail("a compressed offload bundle cut short");
-  auto consumed = header.method == 0 ? inflate_pieces(rest->view(), DeflateFrame::zlib, step_bytes, write) : inflate_zstd(rest->view(), write);
+  auto consumed = header.method == 0 ? inflate_pieces(rest->view(), DeflateFrame::zlib, step_bytes, write) : inflate_zstd_pieces(rest->view(), write);
   if (!consumed) return consumed;
   return *consumed + header.header_size;
 }

@@ -90,8 +90,8 @@ class Lister {
     object.code_object_version = read->code_object_version;
     object.target.generic_version = read->target.generic_version;
     if (!object.id.empty() && read->known_processor && read->code_object_version > 2 && read->target.processor != object.target.processor)
-      problem(fmt::format("the bundle calls the code object at {:#x} {}, its own header says {}", object.offset, object.target.processor,
-                          read->target.processor));
+      problem(fmt::format("the {} calls the code object at {:#x} {}, its own header says {}",
+                          object.container == "kpack" ? "kpack archive" : "bundle", object.offset, object.target.processor, read->target.processor));
   }
 
   void elf() {
@@ -188,18 +188,25 @@ class Lister {
     out_.kpack_split = true;
     auto reference = read_kpack_reference(content);
     if (!reference) return problem(reference.error().what);
-    out_.kpack_paths = std::move(*reference);
+    out_.kpack_binary = std::move(reference->binary);
+    out_.kpack_paths = std::move(reference->paths);
   }
 
   void kpack() {
-    auto toc = read_kpack(bytes_);
-    if (!toc) return problem(toc.error().what);
-    for (auto& row : *toc)
-      if (auto target = parse_target_id(row.arch)) {
-        CodeObject object{
-            .target = *target, .id = row.binary, .container = "kpack", .container_offset = 0, .offset = 0, .size = 0, .code_object_version = 0};
-        out_.objects.push_back(std::move(object));
+    auto archive = read_kpack(bytes_);
+    if (!archive) return problem(archive.error().what);
+    for (auto& text : archive->problems) problem(std::move(text));
+    for (auto& row : archive->rows) {
+      auto target = parse_target_id(row.arch);
+      if (!target) {
+        problem(fmt::format("{} is for \"{}\", which is no gfx target", row.binary, row.arch));
+        continue;
       }
+      // Without a place nothing is there to look at: a container of its own, so that nobody reads offset 0.
+      const std::string_view container = row.stored_size == 0 ? "kpack entry" : row.packed ? "compressed kpack" : "kpack";
+      add(std::move(*target), std::move(row.binary), container, row.offset, row.packed ? 0 : row.offset,
+          row.packed ? row.original_size : row.stored_size, container != "kpack");
+    }
   }
 
   /// Fat binaries one after the other: the end of each is known from its header, the next starts at the next page. Nothing
@@ -396,7 +403,16 @@ std::vector<std::string> visit_code(std::string_view bytes, const Listing& listi
   std::optional<std::uint64_t> held;  // offset of the compressed bundle whose content is in memory
   Decompressed content;
   for (const auto& object : listing.objects) {
-    if (object.container == "kpack") continue;
+    if (object.container == "kpack entry") continue;
+    if (object.container == "compressed kpack") {
+      const auto frame = file.from(object.container_offset);
+      auto code = frame ? unpack_kpack(*frame, object.size) : fail("it lies outside the file");
+      if (code)
+        visit(object, *code);
+      else
+        problems.push_back(fmt::format("{} for {}: {}", object.id, object.target.to_string(), code.error().what));
+      continue;
+    }
     if (object.container != "compressed bundle") {
       if (const auto code = file.sub(object.offset, object.size)) visit(object, code->view());
       continue;

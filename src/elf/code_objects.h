@@ -15,10 +15,11 @@ namespace ff::elf {
 /// One piece of device code in a file.
 struct CodeObject {
   TargetId target;
-  std::string id;                      ///< as it stands in the bundle; empty for a bare code object
-  std::string container;               ///< "code object", "bundle", "compressed bundle", "offload binary", "object bundle", "text bundle", "kpack"
+  std::string id;                      ///< as it stands in the bundle; of a kpack the library ("lib/x.so#0"); empty for a bare code object
+  std::string container;               ///< "code object", "bundle", "compressed bundle", "offload binary", "object bundle", "text bundle", "kpack",
+                                       ///< "compressed kpack", "kpack entry" (of which only the table tells)
   std::uint64_t container_offset = 0;  ///< of the bundle in the file
-  std::uint64_t offset = 0;            ///< of the code in the file; in a compressed bundle: in its decompressed content
+  std::uint64_t offset = 0;            ///< of the code in the file; in a compressed bundle or kpack: in what it unpacks to
   std::uint64_t size = 0;
   int code_object_version = 0;  ///< 0: not read (compressed, bitcode) or not known
 };
@@ -32,6 +33,7 @@ struct Listing {
   std::uint64_t compressed_bundles = 0;
   std::uint64_t newest_compression = 0;  ///< highest CCOB version seen
   bool kpack_split = false;              ///< device code lives in .kpack files beside the library (.rocm_kpack_ref)
+  std::string kpack_binary;              ///< how those files name it: "lib/librocblas.so.5"
   std::vector<std::string> kpack_paths;  ///< its search paths, relative to the library
   std::vector<std::string> problems;     ///< damage, in words
 };

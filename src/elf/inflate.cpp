@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <memory>
@@ -34,6 +35,24 @@ Result<std::uint64_t> inflate_pieces(std::string_view input, DeflateFrame frame,
     if (!write(std::string_view(piece).substr(0, piece.size() - stream.avail_out))) break;
   }
   return static_cast<std::uint64_t>(given - stream.avail_in);
+}
+
+Result<std::uint64_t> inflate_zstd_pieces(std::string_view input, const std::function<bool(std::string_view)>& write) {
+  constexpr std::size_t piece_bytes = std::size_t{1} << 16;
+  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  if (!context) return fail("zstd could not start");
+  ZSTD_inBuffer in{input.data(), input.size(), 0};
+  std::string piece(piece_bytes, '\0');
+  while (true) {
+    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+    const std::size_t before = in.pos;
+    const std::size_t status = ZSTD_decompressStream(context.get(), &out, &in);
+    if (ZSTD_isError(status) != 0) return fail(fmt::format("the zstd data is damaged: {}", ZSTD_getErrorName(status)));
+    if (!write(std::string_view(piece).substr(0, out.pos))) break;
+    if (status == 0) break;  // the frame is complete; what follows belongs to somebody else
+    if (out.pos == 0 && in.pos == before) return fail("the compressed data ends too early");
+  }
+  return static_cast<std::uint64_t>(in.pos);
 }
 
 }  // namespace ff::elf

@@ -15,4 +15,7 @@ enum class DeflateFrame { zlib, raw };
 Result<std::uint64_t> inflate_pieces(std::string_view input, DeflateFrame frame, std::size_t piece_bytes,
                                      const std::function<bool(std::string_view)>& write);
 
+/// The same for one zstd frame; what follows the frame is not looked at.
+Result<std::uint64_t> inflate_zstd_pieces(std::string_view input, const std::function<bool(std::string_view)>& write);
+
 }  // namespace ff::elf

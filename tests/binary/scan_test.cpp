@@ -171,15 +171,47 @@ TEST_F(ScanTest, SaysWhenANameAndItsCodeDisagree) {
   EXPECT_EQ(found.files[0].problems[0], "its name says gfx1101, its code is for gfx1100");
 }
 
-TEST_F(ScanTest, ReadsKpackArchivesForTheLibraryTheyBelongTo) {
-  // The layout of rocm_kpack's PackedKernelArchive; {"toc": {"lib/librocrand.so.1#0": {"gfx1100": {}, "gfx942": {}}}}.
-  std::string toc = "\x81\xa3toc\x81\xb5lib/librocrand.so.1#0\x82\xa7gfx1100\x80\xa6gfx942\x80";
-  std::string kpack("KPAK\1\0\0\0\x10\0\0\0\0\0\0\0", 16);
-  write(".kpack/rand_gfx1100.kpack", kpack + toc);
-  const auto parts = components(scan({.inputs = {directory}}));
-  ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(parts[0].component.id, "librocrand");
-  EXPECT_EQ(targets(parts[0]), (Strings{"gfx942", "gfx1100"}));
+TEST_F(ScanTest, KpackArchivesCountForTheLibraryThatLooksForThem) {
+  copy("split.so", "venv/torch/lib/libkernels.so.1");
+  copy("stored.kpack", "venv/torch/.kpack/kernels_gfx1100.kpack");
+  auto parts = components(scan({.inputs = {directory}}));
+  ASSERT_EQ(parts.size(), 2U);  // and libother.so, which is not here
+  EXPECT_EQ(parts[0].component.root, directory + "/venv/torch/lib/libkernels.so.1");
+  EXPECT_EQ(targets(parts[0]), (Strings{"gfx1100"}));
+  EXPECT_FALSE(parts[0].kpack_missing);
+  EXPECT_EQ(ask(parts, "gfx1100").cover, elf::Cover::native);
+  EXPECT_EQ(ask(parts, "gfx90a").cover, elf::Cover::none);
+  // The package for another GPU beside it.
+  copy("packed.kpack", "venv/torch/.kpack/kernels_gfx90a.kpack");
+  parts = components(scan({.inputs = {directory}}));
+  EXPECT_EQ(targets(parts[0]), (Strings{"gfx90a:sramecc+:xnack-", "gfx1100"}));
+}
+
+TEST_F(ScanTest, AKpackArchiveWhereTheLibraryDoesNotLookDoesNotCount) {
+  const std::string library = directory + "/one/torch/lib/libkernels.so.1";
+  copy("split.so", "one/torch/lib/libkernels.so.1");
+  for (const auto* place :
+       {"two/torch/.kpack/kernels_gfx1100.kpack", "one/torch/.kpack/others_gfx1100.kpack", "one/torch/lib/kernels_gfx1100.kpack"}) {
+    copy("stored.kpack", place);
+    const auto parts = components(scan({.inputs = {directory}}));
+    const auto mine = std::ranges::find_if(parts, [&](const ComponentReport& report) { return report.component.root == library; });
+    ASSERT_NE(mine, parts.end());
+    EXPECT_TRUE(mine->kpack_missing) << place;
+    EXPECT_EQ(mine->targets.size(), 0U) << place;
+    std::filesystem::remove(directory + "/" + place);
+  }
+}
+
+TEST_F(ScanTest, TheWheelsOfASplitPackageBelongTogether) {
+  const std::string host = write("torch.whl", zip({{"torch/lib/libkernels.so.1", read_file(fixture_path("split.so"))}}, false));
+  const std::string device = write("device.whl", zip({{"torch/.kpack/kernels_gfx1100.kpack", read_file(fixture_path("stored.kpack"))}}, false));
+  const auto alone = components(scan({.inputs = {host}}));
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_TRUE(alone[0].kpack_missing);
+  const auto parts = components(scan({.inputs = {host, device}}));
+  const auto mine = std::ranges::find_if(parts, [&](const ComponentReport& report) { return report.component.root.starts_with(host); });
+  ASSERT_NE(mine, parts.end());
+  EXPECT_EQ(targets(*mine), (Strings{"gfx1100"}));
 }
 
 TEST_F(ScanTest, ANamedFileIsAlwaysReportedAndAMissingOneIsAnError) {
