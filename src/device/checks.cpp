@@ -100,7 +100,7 @@ std::span<const Check> checks() {
             .rung = Rung::device,
             .question = "Does the driver offer compute on every GPU?",
             .how = "Looks for /dev/kfd and for each GPU in the KFD topology. Fails when /dev/kfd is missing (in a container: was not mapped) or when "
-                   "a GPU is not in the topology. "
+                   "a GPU, or a partition of one, is not in the topology. "
                    "Warns for an integrated GPU beside a discrete one that is there. Not applicable under WSL.",
             .causes = {"driver.kfd-unavailable", "container.devices-not-mapped"},
             .needs = {"device.driver-initialised", "device.pcie-atomics"},
@@ -177,7 +177,8 @@ std::span<const Check> checks() {
       Check{.id = "device.one-rocm",
             .rung = Rung::device,
             .question = "Is one ROCm in use, and not a mixture?",
-            .how = "Follows LD_LIBRARY_PATH and LD_PRELOAD into the ROCm installations and compares them with what PyTorch brings. Fails when "
+            .how = "Follows LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.conf into the ROCm installations and compares them with what PyTorch brings. "
+                   "Fails when "
                    "different major versions would be loaded together, warns when "
                    "different minor ones would.",
             .causes = {"runtime.library-shadowed"},

@@ -213,6 +213,7 @@ CheckResult kfd_present(const CheckContext& context) {
                     with_node > 0 ? proof_of_one(*gpu) : std::vector<std::string>{});
     }
   }
+  judge_partitions(context, findings);
   auto result = findings.result(fmt::format("{} in the compute driver: {}", count_of(with_node, "GPU is", "GPUs are"), enumerate(names)),
                                 "the capture holds no KFD topology");
   // A container that was given none of the GPUs has nothing to work with; one that was given some has.

@@ -91,4 +91,7 @@ class Findings {
   Value lists_ = Value::object();
 };
 
+/// Fails for each package in a partition mode of which KFD lacks partitions. Adds the list "partitions" to what was measured.
+void judge_partitions(const CheckContext& context, Findings& findings);
+
 }  // namespace ff::device

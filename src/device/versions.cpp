@@ -50,6 +50,29 @@ std::string placed(const facts::RocmInstall& install) {
   return install.root.empty() ? *install.version : fmt::format("{} ({})", *install.version, install.root);
 }
 
+/// Two releases in the loader's own configuration: the first one's directory wins for every library that both have.
+void judge_configuration(const CheckContext& context, Findings& findings) {
+  const facts::RocmInstall* first = nullptr;
+  const Known<std::string>* where = nullptr;
+  for (const auto& directory : context.machine.loader_directories) {
+    const auto* install = install_of(context, *directory);
+    if (install == nullptr || !install->version || install->kind == "distribution") continue;
+    if (first == nullptr) {
+      first = install;
+      where = &directory;
+    } else if (compare_versions(*first->version, *install->version) != 0) {
+      findings.warn("runtime.library-shadowed",
+                    fmt::format("The loader's configuration holds two ROCm releases: {} ({}, searched first) and {} ({})", first->root,
+                                *first->version, install->root, *install->version),
+                    {evidence(*where), evidence(directory)},
+                    {fmt::format("Take the line of the one that is not wanted out of {} or {}, then: sudo ldconfig", where->origin.source,
+                                 directory.origin.source)},
+                    {"ldconfig -p | grep -E 'amdhip64|hsa-runtime64'"});
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 CheckResult one_rocm(const CheckContext& context) {
@@ -115,6 +138,7 @@ CheckResult one_rocm(const CheckContext& context) {
     else
       findings.warn("runtime.library-shadowed", text, where, fix, proof);
   }
+  judge_configuration(context, findings);
   const facts::RocmInstall* vendor = nullptr;
   const facts::RocmInstall* distribution = nullptr;
   for (const auto& install : m.rocm) {

@@ -42,7 +42,7 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
 
 std::string place(const Support& s) {
   // A file's name may hold anything, as its lines may.
-  const std::string name = printable(s.source, 1000);
+  std::string name = printable(s.source, 1000);
   if (s.line == 0) return name;
   return fmt::format("{}:{}", name, s.line);
 }

@@ -75,6 +75,7 @@ Machine read_machine(const capture::Capture& capture, const Tables& tables) {
   read_access(machine, evidence);
   read_container(machine, evidence);
   read_limits(machine, evidence);
+  read_loader(machine, evidence);
   read_packages(machine, evidence);
   read_rocm(machine, evidence);
   read_pythons(machine, evidence);

@@ -286,6 +286,7 @@ struct Machine {
   std::vector<RocmInstall> rocm;
   std::vector<PythonEnv> pythons;
   std::map<std::string, Known<std::string>> env;       ///< of the captured process; secrets already redacted
+  std::vector<Known<std::string>> loader_directories;  ///< of /etc/ld.so.conf and what it includes, in the order of search
   Known<bool> env_known;                               ///< true: the environment was captured, so that absence means unset
   std::map<std::string, Known<std::string>> packages;  ///< system packages: name -> version
   std::vector<Disk> disks;

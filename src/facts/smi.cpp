@@ -119,6 +119,21 @@ Gpu* gpu_for(Machine& machine, std::string_view bdf, std::string_view unique_id,
   return &gpu;
 }
 
+/// amd-smi names the levels of power_dpm_force_performance_level by its own library's constants (amdsmi.h, amdsmi_dev_perf_level_t).
+std::string performance_level(std::string_view text) {
+  constexpr std::string_view prefix = "AMDSMI_DEV_PERF_LEVEL_";
+  constexpr std::pair<std::string_view, std::string_view> others[] = {{"stable_std", "profile_standard"},
+                                                                      {"stable_peak", "profile_peak"},
+                                                                      {"stable_min_mclk", "profile_min_mclk"},
+                                                                      {"stable_min_sclk", "profile_min_sclk"},
+                                                                      {"determinism", "perf_determinism"}};
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  auto level = lower(text);
+  for (const auto& [name, driver] : others)
+    if (level == name) level = driver;
+  return level == "unknown" ? "" : level;
+}
+
 void add_amd_smi(Machine& machine, const Value& record, const Writer& w) {
   const auto index = number_of(pick(record, {"gpu"}));
   if (!index || *index < 0 || *index > 4096) return;
@@ -156,6 +171,9 @@ void add_amd_smi(Machine& machine, const Value& record, const Writer& w) {
   w.number(gpu.busy_percent, "gfx_activity", pick(pick(record, {"usage"}), {"gfx_activity", "gfx_usage"}));
   w.number(gpu.power_w, "socket_power", pick(pick(record, {"power"}), {"socket_power", "current_socket_power", "average_socket_power"}));
   w.number(gpu.power_cap_w, "power limit", pick(pick(record, {"limit"}), {"socket_power_limit", "socket_power", "power_cap"}));
+  const Value& level = pick(record, {"perf_level"});
+  if (const auto name = performance_level(level.as_text()); available(level) && !name.empty())
+    w.text(gpu.performance_level, "perf_level", Value(name));
   const Value& heat = pick(record, {"temperature"});
   w.temperature(gpu, "edge", "edge", pick(heat, {"edge", "edge_temperature"}));
   w.temperature(gpu, "junction", "hotspot", pick(heat, {"hotspot", "hotspot_temperature", "junction"}));

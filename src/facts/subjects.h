@@ -12,6 +12,7 @@ void read_access(Machine& machine, const Evidence& evidence);       // access.cp
 void read_container(Machine& machine, const Evidence& evidence);    // container.cpp
 void read_limits(Machine& machine, const Evidence& evidence);       // container.cpp
 void read_environment(Machine& machine, const Evidence& evidence);  // environment.cpp
+void read_loader(Machine& machine, const Evidence& evidence);       // loader.cpp
 void read_packages(Machine& machine, const Evidence& evidence);     // packages.cpp
 void read_rocm(Machine& machine, const Evidence& evidence);         // rocm.cpp
 void read_pythons(Machine& machine, const Evidence& evidence);      // python.cpp

@@ -1,4 +1,6 @@
 // The recorded machines and the real trees: right answers, and no failure where nothing is broken.
+#include <fmt/format.h>
+
 #include <array>
 #include <filesystem>
 #include <map>
@@ -89,6 +91,17 @@ TEST(Hosts, SeePartitionsAsWhole) {
   const auto result = climb(ff::test::host("mi300x-cpx"));
   EXPECT_EQ(bad_ones(result), "");
   EXPECT_EQ(result.find("device.kfd-present")->status, Status::pass) << result.find("device.kfd-present")->summary;
+}
+
+TEST(Hosts, SeeThatAPartitionIsMissing) {
+  // Number 3 of the second package, then its last one, which only the other package tells.
+  for (const auto& [node, words] : {std::pair{"13", "number 3 is missing"}, {"17", "as many as 0000:05:00.0 has): number 7 is missing"}}) {
+    const auto result = climb(ff::test::host("mi300x-cpx", fmt::format("== remove /sys/class/kfd/kfd/topology/nodes/{}\n", node)));
+    const auto* check = result.find("device.kfd-present");
+    EXPECT_EQ(check->status, Status::fail) << check->summary;
+    EXPECT_NE(check->summary.find(words), std::string::npos) << check->summary;
+    EXPECT_NE(check->summary.find("7 of the 8 partitions"), std::string::npos) << check->summary;
+  }
 }
 
 /// One variant of a recorded machine, and the check that must say so through the readers of the facts.

@@ -239,6 +239,22 @@ TEST(OneRocm, FollowsTheLoaderPath) {
   EXPECT_EQ(s.ask("device.one-rocm").status, Status::fail);
 }
 
+TEST(OneRocm, FollowsTheLoadersConfiguration) {
+  auto s = desktop();
+  auto old = s.machine.rocm.at(0);
+  old.root = "/opt/rocm-6.4.1";
+  old.version = known("6.4.1");
+  s.machine.rocm.push_back(old);
+  s.machine.loader_directories = {known("/usr/local/lib", "/etc/ld.so.conf.d/libc.conf"),
+                                  known("/opt/rocm-7.2.4/lib", "/etc/ld.so.conf.d/10-rocm.conf")};
+  EXPECT_EQ(s.ask("device.one-rocm").status, Status::pass) << "one of the two";
+  s.machine.loader_directories.push_back(known("/opt/rocm-6.4.1/lib", "/etc/ld.so.conf.d/x86_64-rocm.conf"));
+  const auto result = s.ask("device.one-rocm");
+  EXPECT_EQ(result.status, Status::warn);
+  EXPECT_NE(result.summary.find("/opt/rocm-7.2.4 (7.2.4, searched first) and /opt/rocm-6.4.1 (6.4.1)"), std::string::npos) << result.summary;
+  EXPECT_NE(result.fix.front().find("/etc/ld.so.conf.d/x86_64-rocm.conf"), std::string::npos) << result.fix.front();
+}
+
 TEST(OneRocm, ResolvesTheLinkAndSeesADistributionsRocm) {
   auto s = desktop();
   python(s).bundled_libraries.clear();

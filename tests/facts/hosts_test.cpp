@@ -265,6 +265,19 @@ TEST(Hosts, ExcludedDriverIsFoundWhereverItIsExcluded) {
   EXPECT_EQ(reason("== value /proc/cmdline ro nomodeset\n"), "nomodeset on the kernel command line");
 }
 
+TEST(Hosts, TheLoadersConfigurationIsReadInItsOrder) {
+  const Machine m = read("rx7900xtx",
+                         "== file /etc/ld.so.conf\ninclude /etc/ld.so.conf.d/*.conf\n/opt/last/lib # a remark\n"
+                         "== file /etc/ld.so.conf.d/20-rocm.conf\n\n# ROCm\n/opt/rocm-7.2.4/lib\n== file /etc/ld.so.conf.d/10-rocm.conf\n"
+                         "include /etc/ld.so.conf.d/*.conf\n/opt/rocm-6.4.1/lib\n== file /etc/ld.so.conf.d/old.conf.bak\n/opt/rocm-5.7.0/lib\n");
+  std::vector<std::string> directories;
+  for (const auto& one : m.loader_directories) directories.push_back(*one);
+  EXPECT_EQ(directories, (std::vector<std::string>{"/opt/rocm-7.2.4/lib", "/opt/rocm-6.4.1/lib", "/opt/last/lib"}))
+      << "the first file includes the second before its own line, and itself no second time";
+  EXPECT_EQ(m.loader_directories[0].origin.source, "/etc/ld.so.conf.d/20-rocm.conf");
+  EXPECT_EQ(m.loader_directories[0].origin.line, 3);
+}
+
 TEST(Hosts, ConfiguredParametersAndOtherVersionsAreRead) {
   const Machine m = read(
       "rx7900xtx",

@@ -349,6 +349,29 @@ TEST(Smi, AmdSmiJsonOfOldAndNewReleases) {
   EXPECT_EQ(b.gpus[0].ras[0].uncorrectable, 1U);
 }
 
+// Lines of `amd-smi metric --json` of two real boards (one whose driver counts by block, one that knows the sums only); the counts of
+// the second are made up.
+TEST(Smi, AmdSmiSumsErrorsWhereItKnowsNoBlocks) {
+  const Machine m = read_text(R"(== kind loose
+== cmd amd-smi-metric-json
+{"gpu_data": [{"gpu": 0, "ecc": {"total_correctable_count": 0, "total_uncorrectable_count": 0, "total_deferred_count": 0, "cache_correctable_count": 0,
+ "cache_uncorrectable_count": 0}, "ecc_blocks": {"UMC": {"correctable_count": 0, "uncorrectable_count": 0, "deferred_count": 0}},
+ "overdrive": "N/A", "perf_level": "AMDSMI_DEV_PERF_LEVEL_AUTO", "xgmi_err": "N/A"},
+ {"gpu": 1, "ecc": {"total_correctable_count": 12, "total_uncorrectable_count": 3, "total_deferred_count": 1, "cache_correctable_count": "N/A",
+ "cache_uncorrectable_count": "N/A"}, "ecc_blocks": "N/A", "overdrive": "N/A", "perf_level": "AMDSMI_DEV_PERF_LEVEL_STABLE_MIN_SCLK"}]}
+)");
+  ASSERT_EQ(m.gpus.size(), 2U);
+  ASSERT_EQ(m.gpus[0].ras.size(), 1U);
+  EXPECT_EQ(m.gpus[0].ras[0].block, "umc");
+  EXPECT_EQ(m.gpus[0].performance_level.value, "auto");
+  ASSERT_EQ(m.gpus[1].ras.size(), 1U);
+  EXPECT_EQ(m.gpus[1].ras[0].block, "all blocks");
+  EXPECT_EQ(m.gpus[1].ras[0].correctable, 12U);
+  EXPECT_EQ(m.gpus[1].ras[0].uncorrectable, 3U);
+  EXPECT_EQ(m.gpus[1].ras[0].deferred, 1U);
+  EXPECT_EQ(m.gpus[1].performance_level.value, "profile_min_sclk");
+}
+
 TEST(Smi, AmdSmiTextIsTheSameAsItsJson) {
   const Machine m = read_text(R"(== kind loose
 == cmd amd-smi
