@@ -208,6 +208,7 @@ class Scanner {
       return;
     }
     std::error_code error;
+    const std::size_t before = tasks_.size();
     fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error);
     if (error) {
       out_.errors.push_back({"cannot be listed: " + error.message(), root, {}, 3});
@@ -226,6 +227,8 @@ class Scanner {
       if (tasks_.size() % 20000 == 0) options_.progress(fmt::format("{} files", tasks_.size()));
     }
     if (error) out_.errors.push_back({"could not be listed to its end: " + error.message(), root, {}, 3});
+    if (!error && tasks_.size() == before)
+      out_.errors.push_back({"holds no file", root, "give a library, a wheel, or the directory that holds them", 3});
   }
 
   void add_archive(const std::string& path, bool named) {
@@ -310,6 +313,11 @@ class Scanner {
       const auto& named = by_name->targets.front().target.processor;
       if (std::ranges::none_of(report.targets, [&](const TargetCount& row) { return row.target.processor == named; }))
         report.problems.push_back(fmt::format("its name says {}, its code is for {}", named, report.targets.front().target.to_string()));
+    }
+    if (task.named && report.kind.empty() && report.targets.empty() && report.bundles == 0 && report.problems.empty()) {
+      result.error = Error{bytes.empty() ? "is empty" : "is no file that can hold device code (no ELF file, bundle or archive)", task.path,
+                           "give a library, a code object, a wheel or a directory", 3};
+      return;
     }
     // Damage in files without device code is not this command's subject, unless the file was named.
     if (!task.named && report.targets.empty() && !report.kpack_split && report.bundles == 0) return;

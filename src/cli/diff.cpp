@@ -64,6 +64,9 @@ int run_diff(const Options& options) {
   const auto before = capture::open({options.before});
   const auto after = before ? capture::open({options.after}) : before;
   if (!before || !after) return report_error(!before ? before.error() : after.error());
+  for (const auto& [side, name] : {std::pair{&*before, &options.before}, std::pair{&*after, &options.after}})
+    if (side->texts().empty() && side->all_commands().empty() && side->files().empty() && side->stats().empty())
+      return report_error(Error{"says nothing about a machine, so nothing can be compared", *name, "firstfault snapshot takes a capture", 3});
   const capture::Difference difference = capture::diff(*before, *after);
   if (options.json)
     std::cout << to_json(capture::diff_to_value(difference, *before, *after, options.before, options.after), 2) << "\n";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -148,6 +149,12 @@ int borders(const Knowledge& k, const Options& o) {
     const int by_name = lower(a["component"].as_text()).compare(lower(b["component"].as_text()));
     return by_name != 0 ? by_name < 0 : compare_versions(a["version"].to_string(), b["version"].to_string()) < 0;
   });
+  if (found.empty()) {
+    std::set<std::string> names;
+    for (const Value& b : k.table("borders")["borders"].items()) names.emplace(b["component"].as_text());
+    return report_error(Error{fmt::format("no border is known of '{}'", o.arguments[0]), "kb borders",
+                              "known components: " + join({names.begin(), names.end()}, ", "), 2});
+  }
   if (o.json) {
     Value list = Value::list();
     for (Value& b : found) list.push(std::move(b));
@@ -183,16 +190,25 @@ int check(const Options& o) {
     return report_error(Error{"takes a directory", "kb check", "it holds signals/*.yaml and causes/*.yaml; docs/knowledge.md", 2});
   for (const std::string& directory : o.arguments)
     if (const auto given = given_path(directory); !given) return report_error(given.error());
-  const auto problems = diagnosis::check_directories(o.arguments);
+  const diagnosis::KbCheck checked = diagnosis::check_directories(o.arguments);
+  const auto& problems = checked.problems;
   if (o.json) {
     Value list = Value::list();
     for (const Error& e : problems) list.push(Value::object({{"what", e.what}, {"where", e.where}, {"remedy", e.remedy}}));
-    print_document(Value::object({{"schema", "firstfault/knowledge-check/1"}, {"problems", list}}));
+    print_document(Value::object({{"schema", "firstfault/knowledge-check/1"},
+                                  {"signals", static_cast<std::int64_t>(checked.signals)},
+                                  {"causes", static_cast<std::int64_t>(checked.causes)},
+                                  {"examples_judged", checked.examples_judged},
+                                  {"problems", list}}));
   } else {
     for (const Error& e : problems) std::cout << e.to_string() << "\n";
-    std::cout << (problems.empty() ? "No problem: structure, references and examples hold.\n"
-                                   : fmt::format("{} problem{}.\n", problems.size(), problems.size() == 1 ? "" : "s"));
+    const auto number = [](std::size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+    if (!checked.examples_judged) std::cout << "The examples of causes were not judged: signals must be right first.\n";
+    std::cout << (problems.empty() ? fmt::format("No problem in {} and {}: structure, references and examples hold.\n",
+                                                 number(checked.signals, "signal"), number(checked.causes, "cause"))
+                                   : number(problems.size(), "problem") + ".\n");
   }
+  if (checked.nothing_read) return 3;
   return problems.empty() ? 0 : 1;
 }
 
@@ -218,7 +234,7 @@ void add_kb(CLI::App& app, int& exit_code) {
     auto o = std::make_shared<Options>();
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     sub->add_option("arguments", o->arguments, verb.arguments)->allow_extra_args();
-    sub->add_option("--kb", o->kb, "directory of your own signals and causes");
+    sub->add_option("--kb", o->kb, "directory of your own signals and causes; may be given several times")->allow_extra_args(false);
     if (std::string_view(verb.name) == "decode") sub->add_option("--gfx", o->gfx, "target whose register layout applies, e.g. gfx1100");
     sub->add_flag("--json", o->json, "print one JSON document");
     sub->callback([o, &exit_code, &verb] {

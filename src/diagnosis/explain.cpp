@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "base/text.h"
 #include "capture/capture.h"
@@ -139,11 +140,39 @@ bool Explanation::fault_found() const {
   return std::any_of(judgement.diagnoses.begin(), judgement.diagnoses.end(), [](const Diagnosis& d) { return !d.benign; });
 }
 
+namespace {
+
+/// Files that said nothing, and why. Among others each is a note; when there are no others, silence would read as health.
+class Silent {
+ public:
+  void add(Error why) { errors_.push_back(std::move(why)); }
+  [[nodiscard]] Error as_error() const {
+    Error first = errors_.front();
+    first.exit_code = 3;
+    if (errors_.size() > 1) first.what += fmt::format(" (and {} more files hold no text either)", errors_.size() - 1);
+    return first;
+  }
+  void into(Scanner& scanner) const {
+    constexpr std::size_t each = 5;
+    for (std::size_t i = 0; i < std::min(each, errors_.size()); ++i) scanner.note(errors_[i].to_string());
+    if (errors_.size() > each) scanner.note(fmt::format("{} more files hold no text", errors_.size() - each));
+  }
+  [[nodiscard]] bool empty() const { return errors_.empty(); }
+
+ private:
+  std::vector<Error> errors_;
+};
+
+}  // namespace
+
 Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge, const capture::Capture* machine) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
   std::vector<std::string> files;
+  std::set<std::string> named;  // asked for by name: that it cannot be opened is an error
   std::vector<Fact> facts;
+  Silent silent;
+  bool said_something = machine != nullptr;
   for (const std::string& input : inputs) {
     std::error_code error;
     if (input != "-" && is_stored_capture(input)) {
@@ -151,10 +180,14 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
       if (!capture) return std::unexpected(capture.error());
       scan_capture(*scanner, *capture, facts);
       append(facts, facts_of_capture(*capture, knowledge));
+      said_something = true;
     } else if (input != "-" && fs::is_directory(input, error)) {
-      for (std::string& file : files_below(input)) files.push_back(std::move(file));
+      std::vector<std::string> below = files_below(input);
+      if (below.empty()) silent.add(Error{"holds no file", input, "give a directory of logs, or the files themselves", 3});
+      for (std::string& file : below) files.push_back(std::move(file));
     } else {
       files.push_back(input);
+      named.insert(input);
     }
   }
   if (machine != nullptr) {
@@ -165,25 +198,28 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
   for (const std::string& file : files) {
     const std::string name = file == "-" ? "standard input" : file;
     bool begun = false;
-    bool fed = false;
+    bool said = false;
     Held held;
     auto read = read_input(file, LineSink{[&](std::string_view sample) {
                                             scanner->begin(name, kinds_of(name, sample));
                                             begun = true;
                                           },
                                           [&](std::string_view block) {
-                                            fed = fed || !block.empty();
+                                            said = said || !trim(block).empty();
                                             scanner->feed(block);
                                             held.add(block);
                                           }});
-    // Among other files one that breaks is a note; when it is all there is, silence would read as health.
-    if (!read && (!begun || (!fed && files.size() == 1))) return std::unexpected(read.error());
-    if (!read) scanner->note(read.error().to_string());
+    if (!read && !begun && named.contains(file)) return std::unexpected(read.error());
+    if (!read && said) scanner->note(read.error().to_string());
+    if (!said) silent.add(read ? Error{"is empty", name, "give the file or the output that shows the fault", 3} : read.error());
+    said_something = said_something || said;
     scan_unwrapped(*scanner, held.text());
     if (begun && tells_of_something_solved(name, held.text())) scanner->settled();
     held.extract(name, facts);
     if (file == "-" && !held.text().empty()) piped.emplace_back(name, held.text());
   }
+  if (!said_something && !silent.empty()) return std::unexpected(silent.as_error());
+  silent.into(*scanner);
   append(facts, facts_of_files(files, knowledge));
   append(facts, facts_of_texts(piped, knowledge));
   return finish(*scanner, std::move(facts), knowledge);

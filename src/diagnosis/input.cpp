@@ -177,6 +177,10 @@ void Cleaner::detect() {
     if ((a == 0xFF && b == 0xFE) || (odd * 3 > n && even * 20 < n)) form_ = Form::utf16le;
     if ((a == 0xFE && b == 0xFF) || (even * 3 > n && odd * 20 < n)) form_ = Form::utf16be;
   }
+  if (form_ == Form::plain && (not_text_ = diagnosis::not_text(s.substr(0, kind_sample_bytes)))) {
+    form_ = Form::no_text;
+    pending_.clear();
+  }
   if (form_ == Form::plain && s.starts_with("{\"")) {
     const std::string_view first = s.substr(0, s.find('\n'));
     if (contains(first, "\"MESSAGE\"") && contains(first, "\"__REALTIME_TIMESTAMP\"")) form_ = Form::journal_json;
@@ -192,6 +196,7 @@ void Cleaner::feed(std::string_view bytes) {
     detect();
     bytes = {};
   }
+  if (form_ == Form::no_text) return;
   if (form_ == Form::utf16le || form_ == Form::utf16be) {
     pending_.append(bytes);
     const std::size_t even = pending_.size() / 2 * 2;
@@ -409,6 +414,8 @@ Result<void> read_input(const std::string& path, const LineSink& sink) {
     cleaner.feed(bytes);
   }
   cleaner.finish();
+  if (cleaner.not_text())
+    return fail(fmt::format("is no text but {}", cleaner.not_text()->what), path == "-" ? "standard input" : path, cleaner.not_text()->remedy);
   return result;
 }
 

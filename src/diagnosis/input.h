@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "diagnosis/not_text.h"
 
 namespace ff::diagnosis {
 
@@ -28,9 +30,11 @@ class Cleaner {
   explicit Cleaner(LineSink sink) : sink_(std::move(sink)) {}
   void feed(std::string_view bytes);
   void finish();
+  /// What the bytes are when they are no text; the sink then gets nothing but an empty beginning.
+  [[nodiscard]] const std::optional<NotText>& not_text() const { return not_text_; }
 
  private:
-  enum class Form { unknown, plain, utf16le, utf16be, journal_json, container_json };
+  enum class Form { unknown, plain, utf16le, utf16be, journal_json, container_json, no_text };
   void detect();
   void complete(std::string_view text);  ///< whole lines (or the last piece)
   void emit(std::string_view text);
@@ -39,6 +43,7 @@ class Cleaner {
   Form form_ = Form::unknown;
   std::string pending_;
   std::string converted_;
+  std::optional<NotText> not_text_;
   bool begun_ = false;
 };
 
@@ -47,7 +52,7 @@ inline constexpr std::chrono::seconds pipe_wait{10};
 /// Whether reading the path may have to wait for another program to open it.
 [[nodiscard]] bool waits_for_writer(const std::string& path);
 
-/// Reads a file ("-": standard input), through gzip, xz, zstd or bzip2 when it is compressed. Errors: cannot be opened, damaged
+/// Reads a file ("-": standard input), through gzip, xz, zstd or bzip2 when it is compressed. Errors: cannot be opened, no text, damaged
 /// archive, larger than max_input_bytes; what was read until then has been delivered.
 Result<void> read_input(const std::string& path, const LineSink& sink);
 

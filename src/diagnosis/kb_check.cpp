@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "diagnosis/explain.h"
 #include "diagnosis/scanner.h"
-#include "knowledge/load.h"
+#include "knowledge/impl.h"
 
 namespace ff::diagnosis {
 
@@ -35,17 +38,38 @@ std::vector<Error> check_cause_examples(const std::vector<knowledge::Cause>& cau
   return out;
 }
 
-std::vector<Error> check_directories(const std::vector<std::string>& directories) {
-  knowledge::Problems problems;
+KbCheck check_directories(const std::vector<std::string>& directories) {
+  KbCheck out;
+  std::vector<knowledge::File> files;
+  for (const std::string& directory : directories)
+    for (knowledge::File& file : knowledge::read_directory(directory, out.problems)) files.push_back(std::move(file));
+  out.nothing_read = files.empty();
   knowledge::Bundle own;
-  for (const std::string& directory : directories) knowledge::load(knowledge::read_directory(directory, problems), own, problems);
-  if (!problems.empty()) return problems;
-  auto knowledge = knowledge::Knowledge::with(directories);
-  if (!knowledge) {
-    problems.push_back(knowledge.error());
-    return problems;
+  knowledge::Problems again;  // the same as those of `joined`
+  knowledge::load(files, own, again);
+  out.signals = own.signals.size();
+  out.causes = own.causes.size();
+  if (!files.empty() && again.empty() && out.signals + out.causes == 0)
+    out.problems.push_back(Error{"hold neither signals nor causes", directories.front(), "begin a file with 'signals:' or 'causes:'", 3});
+  auto bundle = knowledge::joined(knowledge::built_in_blob(), files, out.problems);
+  if (!bundle) {
+    out.problems.push_back(bundle.error());
+    return out;
   }
-  return check_cause_examples(own.causes, **knowledge);
+  const auto has_problem = [&](const knowledge::Cause& c) {
+    return c.broken ||
+           std::any_of(out.problems.begin(), out.problems.end(), [&](const Error& e) { return contains(e.where, ": " + c.text.id + ": "); });
+  };
+  std::erase_if(own.causes, has_problem);
+  out.examples_judged = std::none_of(own.signals.begin(), own.signals.end(), [](const knowledge::Signal& s) { return s.broken; });
+  if (own.causes.empty() || !out.examples_judged) return out;
+  auto knowledge = knowledge::compiled(std::move(*bundle));
+  if (!knowledge) {
+    out.problems.push_back(knowledge.error());
+    return out;
+  }
+  for (Error& e : check_cause_examples(own.causes, **knowledge)) out.problems.push_back(std::move(e));
+  return out;
 }
 
 }  // namespace ff::diagnosis

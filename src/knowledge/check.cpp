@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "knowledge/fact_names.h"
 #include "knowledge/load.h"
+#include "knowledge/proof.h"
 
 namespace ff::knowledge {
 
@@ -15,7 +17,7 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Bundle& bundle, Problems& problems) : bundle_(bundle), problems_(problems) {
+  Checker(const Bundle& bundle, Problems& problems) : bundle_(bundle), problems_(problems), facts_(table("facts")), proofs_(table("programs")) {
     for (const Signal& s : bundle.signals) signals_.insert(s.id);
     for (const Cause& c : bundle.causes) causes_.insert(c.text.id);
     if (auto it = bundle.tables.find("taxonomy"); it != bundle.tables.end())
@@ -29,6 +31,11 @@ class Checker {
   }
 
  private:
+  [[nodiscard]] const Value& table(const std::string& name) const {
+    static const Value none;
+    const auto it = bundle_.tables.find(name);
+    return it == bundle_.tables.end() ? none : it->second;
+  }
   void complain(const Origin& at, const std::string& id, std::string_view field, std::string what, std::string remedy = {}) {
     problems_.push_back(Error{std::move(what), fmt::format("{}:{}: {}: {}", at.file, at.line, id, field), std::move(remedy), 3});
   }
@@ -40,6 +47,7 @@ class Checker {
   }
 
   void signal(const Signal& s) {
+    if (s.broken) return;
     if (!s.mistaken_for.empty() && causes_.find(s.mistaken_for) == causes_.end())
       complain(s.at, s.id, "mistaken_for", fmt::format("there is no cause '{}'", s.mistaken_for));
     std::vector<std::unique_ptr<RE2>> patterns;
@@ -58,7 +66,7 @@ class Checker {
 
   void cause(const Cause& c) {
     const auto need = [&](bool there, std::string_view field) {
-      if (!there) complain(c.at, c.text.id, field, "is missing");
+      if (!there && !c.broken) complain(c.at, c.text.id, field, "is missing");
     };
     need(!c.text.title.empty(), "title");
     need(!c.text.explain.empty(), "explain");
@@ -71,8 +79,24 @@ class Checker {
       if (!known_signal(id)) complain(c.at, c.text.id, "covers", fmt::format("there is no signal '{}'", id));
     for (const auto& [id, text] : c.separates)
       if (causes_.find(id) == causes_.end()) complain(c.at, c.text.id, "separates", fmt::format("there is no cause '{}'", id));
+    proof(c, c.at, c.text.verify);
+    for (const Rule& rule : c.rules) proof(c, Origin{c.at.file, rule.line}, rule.verify);
     for (const Rule& rule : c.rules) condition(c, rule, rule.when);
     for (const Rule& rule : c.against) condition(c, rule, rule.when);
+  }
+
+  void proof(const Cause& c, const Origin& at, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines)
+      if (!proofs_.is_command(line))
+        complain(at, c.text.id, "verify", fmt::format("'{}' is no command", line),
+                 "give the command whose success proves the fix; '<…>' marks what a person fills in; words belong into `fix`");
+  }
+
+  void fact(const Origin& at, const Cause& c, std::string_view field, std::string_view name) {
+    if (facts_.known(name)) return;
+    const std::vector<std::string> near = facts_.near(name);
+    complain(at, c.text.id, field, fmt::format("there is no fact '{}', so this never holds", name),
+             near.empty() ? "docs/facts.md lists the names" : "near it: " + join(near, ", ") + "; docs/facts.md lists the names");
   }
 
   void condition(const Cause& c, const Rule& rule, const Condition& when) {
@@ -89,6 +113,8 @@ class Checker {
         references(at, c, predicate);
       }
     }
+    if (when.type == Condition::Type::fact) fact(at, c, "fact", when.name);
+    if (when.type == Condition::Type::absent) fact(at, c, "absent", when.name);
     references(at, c, when.is);
     for (const Condition& part : when.parts) condition(c, rule, part);
   }
@@ -96,6 +122,7 @@ class Checker {
   void references(const Origin& at, const Cause& c, const Predicate& predicate) {
     for (const Comparison& comparison : predicate)
       for (const std::string& word : comparison.words) {
+        if (word.starts_with("$fact:")) fact(at, c, "when", std::string_view(word).substr(6));
         if (!word.starts_with("$signal:")) continue;
         const std::string name = word.substr(8);
         const auto dot = name.rfind('.');
@@ -111,6 +138,7 @@ class Checker {
     if (wild) id.remove_suffix(1);
     for (const Signal& s : bundle_.signals) {
       if (wild ? !s.id.starts_with(id) : s.id != id) continue;
+      if (s.broken) return true;
       if (contains(field, ".") || !s.decode.empty()) {
         for (const auto& [from, decoder] : s.decode)
           if (field.starts_with(from + "-")) return true;
@@ -127,6 +155,8 @@ class Checker {
 
   const Bundle& bundle_;
   Problems& problems_;
+  FactNames facts_;
+  Proofs proofs_;
   std::set<std::string, std::less<>> signals_, causes_;
 };
 

@@ -106,7 +106,7 @@ class Fields {
   Problems& problems_;
 };
 
-/// Parsers of the two kinds of entry; null entries (with complaints) are left out.
+/// Parsers of the two kinds of entry. What has complaints is given as far as it goes, marked as broken; nothing without an id.
 std::optional<Signal> read_signal(const std::string& file, const Yaml& node, Problems& problems);
 std::optional<Cause> read_cause(const std::string& file, const Yaml& node, Problems& problems);
 

@@ -34,6 +34,14 @@ Result<std::shared_ptr<const Knowledge>> open_owned_blob(std::string blob);
 /// Knowledge from a loaded and checked bundle; `compile_patterns` must have run.
 std::shared_ptr<const Knowledge> from_bundle(Bundle bundle);
 
+/// The compiled form of the built-in knowledge.
+std::string_view built_in_blob();
+
+/// base (already compiled, may be empty) with what the files say, checked as far as it goes: all problems of the files are written down.
+Result<Bundle> joined(std::string_view base_blob, const std::vector<File>& files, Problems& problems);
+/// A checked bundle as knowledge. `blob`: gets the compiled form.
+Result<std::shared_ptr<const Knowledge>> compiled(Bundle bundle, std::string* blob = nullptr);
+
 /// base (already compiled, may be empty) plus the files of directories: everything that `kb check` and `--kb` do but the cache.
 /// Problems of the files are written to `problems`; then nothing is returned. `blob`: gets the compiled form.
 Result<std::shared_ptr<const Knowledge>> extend(std::string_view base_blob, const std::vector<File>& files, Problems& problems,

@@ -81,7 +81,7 @@ std::shared_ptr<const Knowledge> from_bundle(Bundle bundle) {
   return std::make_shared<const Knowledge>(std::move(impl));
 }
 
-Result<std::shared_ptr<const Knowledge>> extend(std::string_view base_blob, const std::vector<File>& files, Problems& problems, std::string* blob) {
+Result<Bundle> joined(std::string_view base_blob, const std::vector<File>& files, Problems& problems) {
   Bundle bundle;
   if (!base_blob.empty()) {
     auto opened = read_blob(base_blob);
@@ -95,15 +95,28 @@ Result<std::shared_ptr<const Knowledge>> extend(std::string_view base_blob, cons
   const std::string date = bundle.date;
   load(files, bundle, problems);
   if (!date.empty()) bundle.date = date;
-  if (problems.empty()) check(bundle, problems);
-  if (!problems.empty()) {
-    Error first = problems.front();
-    if (problems.size() > 1) first.what += fmt::format(" (and {} more problems)", problems.size() - 1);
-    return std::unexpected(first);
-  }
-  if (auto compiled = compile_patterns(bundle); !compiled) return std::unexpected(compiled.error());
+  check(bundle, problems);
+  return bundle;
+}
+
+Result<std::shared_ptr<const Knowledge>> compiled(Bundle bundle, std::string* blob) {
+  if (auto done = compile_patterns(bundle); !done) return std::unexpected(done.error());
   if (blob != nullptr) *blob = write_blob(bundle);
   return from_bundle(std::move(bundle));
+}
+
+Result<std::shared_ptr<const Knowledge>> extend(std::string_view base_blob, const std::vector<File>& files, Problems& problems, std::string* blob) {
+  auto bundle = joined(base_blob, files, problems);
+  if (!bundle) return std::unexpected(bundle.error());
+  if (!problems.empty()) {
+    Error first = problems.front();
+    if (problems.size() > 1) {
+      first.what += fmt::format(" (and {} more problems)", problems.size() - 1);
+      first.remedy += first.remedy.empty() ? "firstfault kb check DIR lists all" : "; firstfault kb check DIR lists all";
+    }
+    return std::unexpected(first);
+  }
+  return compiled(std::move(*bundle), blob);
 }
 
 Result<std::shared_ptr<const Knowledge>> extend_cached(std::string_view base_blob, const std::vector<std::string>& directories) {

@@ -31,6 +31,7 @@ void join_cause(Cause& into, Cause& more, Problems& problems) {
   if (!more.text.title.empty() && !into.text.title.empty())
     problems.push_back(Error{fmt::format("this cause already has a title in {}:{}", into.at.file, into.at.line), where + ": title",
                              "a cause that stands in two files has title, explain, fix and verify in one of them only", 3});
+  into.broken = into.broken || more.broken;
   if (into.text.title.empty()) {
     into.text.title = more.text.title;
     into.at = more.at;
@@ -104,6 +105,9 @@ std::vector<File> read_directory(const std::string& directory, Problems& problem
     error.clear();
   }
   std::sort(paths.begin(), paths.end());
+  if (paths.empty())
+    problems.push_back(
+        Error{"holds no YAML file", directory, "signals stand in signals/*.yaml, causes in causes/*.yaml below it, or in *.yaml in it", 3});
   if (paths.size() > max_files) {
     problems.push_back(Error{fmt::format("holds {} YAML files; at most {} are read", paths.size(), max_files), directory, "", 3});
     return out;

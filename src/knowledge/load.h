@@ -27,7 +27,8 @@ std::vector<File> read_directory(const std::string& directory, Problems& problem
 /// Structure, patterns, predicates and required fields are checked here, references by `check`.
 void load(const std::vector<File>& files, Bundle& bundle, Problems& problems);
 
-/// References between entries, layers and ids, examples that must match, look-alikes that must not.
+/// References between entries, names of facts, layers and ids, proofs that are commands, examples that must match, look-alikes that must not.
+/// May follow `load` whatever that found.
 void check(const Bundle& bundle, Problems& problems);
 
 }  // namespace ff::knowledge

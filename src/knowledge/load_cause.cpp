@@ -150,7 +150,7 @@ std::optional<Cause> read_cause(const std::string& file, const Yaml& node, Probl
   c.text.id = f.text("id", true);
   c.text.layer = c.text.id.substr(0, c.text.id.find('.'));
   if (!c.text.id.empty() && (!known_layer(c.text.layer) || c.text.layer.size() + 1 >= c.text.id.size()))
-    f.complain(node.line, "id", fmt::format("'{}' is not '<layer>.<words>' of a known layer", c.text.id));
+    f.complain(node.line, "id", fmt::format("'{}' is not '<layer>.<words>' of a known layer", c.text.id), "docs/knowledge.md lists the layers");
   c.text.title = f.text("title");
   c.text.explain = f.text("explain");
   c.rules = read_rules(f, "rules", 0.98);
@@ -166,7 +166,8 @@ std::optional<Cause> read_cause(const std::string& file, const Yaml& node, Probl
   for (std::string& more : f.texts("source")) c.text.sources.push_back(std::move(more));
   c.examples = read_examples(f, "examples");
   c.look_alikes = read_examples(f, "not");
-  if (problems.size() != before) return std::nullopt;
+  c.broken = problems.size() != before;
+  if (c.broken && c.text.id.empty()) return std::nullopt;
   return c;
 }
 

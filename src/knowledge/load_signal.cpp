@@ -43,7 +43,8 @@ std::optional<Signal> read_signal(const std::string& file, const Yaml& node, Pro
   if (!s.id.empty() && !valid_id(s.id)) f.complain(node.line, "id", "must be lower-case letters, digits, '-' and at least one '.'");
   s.title = f.text("title", true);
   s.layer = f.text("layer", true);
-  if (!s.layer.empty() && !known_layer(s.layer)) f.complain(node.line, "layer", fmt::format("'{}' is no layer", s.layer));
+  if (!s.layer.empty() && !known_layer(s.layer))
+    f.complain(node.line, "layer", fmt::format("'{}' is no layer", s.layer), "docs/knowledge.md lists the layers");
   const std::string severity = f.text("severity", true);
   if (severity == "error")
     s.severity = Severity::error;
@@ -82,7 +83,8 @@ std::optional<Signal> read_signal(const std::string& file, const Yaml& node, Pro
   s.examples = f.texts("examples", true);
   s.look_alikes = f.texts("not", false);
   if (s.look_alikes.empty()) f.complain(node.line, "not", "is missing", "give at least one look-alike that must not match");
-  if (problems.size() != before) return std::nullopt;
+  s.broken = problems.size() != before;
+  if (s.broken && !valid_id(s.id)) return std::nullopt;
   return s;
 }
 

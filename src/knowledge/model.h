@@ -69,6 +69,7 @@ struct Signal {
   std::vector<std::string> examples, look_alikes;  ///< not in the compiled form
   std::map<std::string, std::string> decode;       ///< field -> decoder, e.g. status: vm-fault-status
   Origin at;
+  bool broken = false;  ///< had problems when it was read: complaints about what it lacks would only repeat them
 };
 
 enum class Op : std::uint8_t { present, equal, not_equal, less, less_equal, greater, greater_equal, in, not_in, match, not_match, contains };
@@ -113,6 +114,7 @@ struct Cause {
   std::vector<std::pair<std::string, std::string>> separates;  ///< neighbour cause -> what tells it apart
   std::vector<Example> examples, look_alikes;                  ///< not in the compiled form
   Origin at;
+  bool broken = false;  ///< as of a signal
 };
 
 /// All that a set of directories says.

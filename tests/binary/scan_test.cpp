@@ -214,12 +214,15 @@ TEST_F(ScanTest, TheWheelsOfASplitPackageBelongTogether) {
   EXPECT_EQ(targets(*mine), (Strings{"gfx1100"}));
 }
 
-TEST_F(ScanTest, ANamedFileIsAlwaysReportedAndAMissingOneIsAnError) {
-  const Scan found = scan({.inputs = {write("plain.txt", "hello"), directory + "/absent"}});
-  ASSERT_EQ(found.files.size(), 1U);
-  EXPECT_TRUE(found.files[0].targets.empty());
-  ASSERT_EQ(found.errors.size(), 1U);
-  EXPECT_EQ(found.errors[0].what, "no such file or directory");
+TEST_F(ScanTest, WhatCannotHoldCodeOrIsNotThereIsAnError) {
+  std::filesystem::create_directory(directory + "/nothing");
+  const Scan found = scan({.inputs = {write("plain.txt", "hello"), write("empty.so", ""), directory + "/absent", directory + "/nothing"}});
+  EXPECT_TRUE(found.files.empty());
+  ASSERT_EQ(found.errors.size(), 4U);
+  std::string all;
+  for (const auto& error : found.errors) all += error.what + "; ";
+  for (const char* part : {"no such file or directory", "holds no file", "is no file that can hold device code", "is empty"})
+    EXPECT_NE(all.find(part), std::string::npos) << part << " in " << all;
 }
 
 TEST_F(ScanTest, DoesNotFollowLinksInsideATree) {

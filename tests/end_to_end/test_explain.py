@@ -80,6 +80,137 @@ class Documents(unittest.TestCase):
         self.assertEqual(keys, sorted(keys))
 
 
+BROKEN = {
+    "signals/a.yaml": """
+signals:
+  - {id: mine.pump, title: The pump stopped, layer: hydraulics, severity: error, match: ['pump (?P<n>\\d+) stopped'], source: ours, examples: [pump 2 stopped], not: [pump 2 turns]}
+  - {id: mine.valve, title: The valve is shut, layer: hardware, severity: error, match: ['valve (?P<n>\\d+) shut'], source: ours, examples: [valve two shut], not: [valve 2 shut]}
+""",
+    "causes/b.yaml": """
+causes:
+  - id: hardware.pump-broken
+    title: The pump is broken
+    explain: It does not turn.
+    rules:
+      - when: {signal: mine.pumps}
+        score: 0.9
+        because: it stands
+      - when: {all: [{signal: mine.valve, where: {number: "= 2"}}, {fact: 'gpus[*].vram_total', is: "> 3"}]}
+        score: 0.9
+        because: it stands
+    fix: [Replace it.]
+    verify: [Look whether the pump turns again]
+    source: ours
+    examples: [{files: {log.txt: pump 2 stopped}}]
+""",
+}
+
+
+class OwnKnowledge(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = pathlib.Path(self.folder.name)
+        for name in ("signals", "causes"):
+            (self.root / name).mkdir()
+
+    def test_every_problem_is_reported(self):
+        for name, text in BROKEN.items():
+            (self.root / name).write_text(text)
+        result = run("kb", "check", self.root, "--json")
+        self.assertEqual(result.returncode, 1)
+        value = document(result)
+        problems = " | ".join(p["where"] + " " + p["what"] for p in value["problems"])
+        for part in ("'hydraulics' is no layer", "no pattern matches the example", "matches the look-alike", "is no command",
+                     "there is no signal 'mine.pumps'", "has no field 'number'", "there is no fact 'gpus[*].vram_total'"):
+            self.assertIn(part, problems)
+        self.assertEqual(len(value["problems"]), 7, problems)
+        self.assertFalse(value["examples_judged"])
+        self.assertIn("gpus[*].vram_total_bytes", " ".join(p["remedy"] for p in value["problems"]))
+
+    def test_an_example_that_does_not_fit_is_reported_beside_other_problems(self):
+        good = BROKEN["signals/a.yaml"].replace("hydraulics", "hardware").replace("valve two", "valve 7").replace("not: [valve 2 shut]", "not: [x]")
+        (self.root / "signals/a.yaml").write_text(good)
+        cause = BROKEN["causes/b.yaml"].replace("mine.pumps", "mine.pump").replace("number:", "n:").replace("vram_total", "vram_total_bytes")
+        cause = cause.replace("Look whether the pump turns again", "pumpctl --status")
+        (self.root / "causes/b.yaml").write_text(cause.replace("log.txt: pump 2", "log.txt: pump two"))
+        (self.root / "causes/c.yaml").write_text("causes:\n  - {id: hardware.other, title: x}\n")
+        result = run("kb", "check", self.root)
+        self.assertIn("must come first for this evidence", result.stdout)
+        self.assertIn("hardware.other: fix: is missing", result.stdout)
+        (self.root / "causes/b.yaml").write_text(cause)
+        (self.root / "causes/c.yaml").unlink()
+        result = run("kb", "check", self.root)
+        self.assertEqual((result.returncode, result.stdout), (0, "No problem in 2 signals and 1 cause: structure, references and examples hold.\n"))
+        shown = run("kb", "show", "--kb", self.root, "hardware.pump-broken", env={"XDG_CACHE_HOME": str(self.root / "cache")})
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("The pump is broken", shown.stdout)
+
+    def test_the_example_of_the_documentation_holds(self):
+        text = (ROOT / "docs/knowledge.md").read_text(encoding="utf-8")
+        example = re.search(r"```yaml\n(signals:\n  - id: mine\..*?)```", text, re.S).group(1)
+        (self.root / "mine.yaml").write_text(example)
+        result = run("kb", "check", self.root)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        self.assertIn("1 signal and 1 cause", result.stdout)
+
+    def test_a_directory_without_knowledge_is_an_error(self):
+        result = run("kb", "check", self.root)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("holds no YAML file", result.stdout)
+        log = self.root / "a.log"
+        log.write_text("x\n")
+        self.assertEqual(run("explain", "--kb", self.root / "signals", log).returncode, 3)
+        (self.root / "causes/empty.yaml").write_text("causes: []\n")
+        self.assertIn("neither signals nor causes", run("kb", "check", self.root).stdout)
+
+    def test_an_unknown_component_has_no_borders(self):
+        result = run("kb", "borders", "banana")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("banana", result.stderr)
+        self.assertIn("PyTorch", result.stderr)
+
+
+class NoText(unittest.TestCase):
+    def test_what_says_nothing_is_an_error_and_not_health(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "empty.log").write_bytes(b"")
+            (root / "blank.log").write_bytes(b"  \n\n")
+            (root / "noise").write_bytes(bytes((i * 37 + i // 251) % 256 for i in range(5000)))
+            (root / "program").write_bytes(pathlib.Path("/bin/sh").read_bytes())
+            (root / "core").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(100))
+            (root / "m.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}" + bytes(64))
+            (root / "nothing").mkdir()
+            for name, words in (("empty.log", "is empty"), ("blank.log", "is empty"), ("noise", "binary data"), ("program", "firstfault code"),
+                                ("core", "firstfault core"), ("m.safetensors", "firstfault model check"), ("nothing", "holds no file")):
+                with self.subTest(name):
+                    result = run("explain", root / name)
+                    self.assertEqual(result.returncode, 3)
+                    self.assertIn(words, result.stderr)
+                    self.assertIn(str(root / name), result.stderr)
+                    self.assertEqual(run("explain", "--json", root / name).returncode, 3)
+            result = run("explain", "-", input="")
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("standard input: is empty", result.stderr)
+            for name in ("empty.log", "blank.log", "noise", "nothing"):
+                self.assertEqual(run("code", root / name).returncode, 3, name)
+            (root / "good.log").write_text("amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed\n")
+            result = run("explain", "--json", root)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("is no text but", " ".join(document(result)["notes"]))
+            self.assertEqual(run("diff", root / "noise", root / "empty.log").returncode, 3)
+
+    def test_text_of_other_encodings_is_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            line = "amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed\n"
+            for name, data in (("latin1", ("Gerät gestört äöü: " + line).encode("latin-1")), ("gbk", ("设备错误 " * 9 + line).encode("gbk")),
+                               ("utf16", line.encode("utf-16")), ("nul", b"\0" * 600 + line.encode()), ("colour", ("\x1b[31m" + line + "\x1b[0m").encode())):
+                (root / name).write_bytes(data)
+                self.assertEqual(run("explain", root / name).returncode, 1, name)
+
+
 class Words(unittest.TestCase):
     def test_an_unknown_command_is_named_with_the_nearest(self):
         for words, nearest in ((["explian"], "explain"), (["snapshto", "x"], "snapshot"), (["kb", "shwo", "x"], "show")):

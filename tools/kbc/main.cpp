@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   Problems problems;
   Bundle bundle;
   load(read_directory(argv[1], problems), bundle, problems);
-  if (problems.empty()) check(bundle, problems);
+  check(bundle, problems);
   if (problems.empty() && bundle.date.empty()) problems.push_back(ff::Error{"is missing", "meta.yaml: date", "", 3});
   if (problems.empty())
     if (auto compiled = compile_patterns(bundle); !compiled) problems.push_back(compiled.error());

@@ -11,13 +11,11 @@ extern const char ff_knowledge_blob_end[];
 
 namespace ff::knowledge {
 
-namespace {
-std::string_view blob() { return {ff_knowledge_blob_begin, static_cast<std::size_t>(ff_knowledge_blob_end - ff_knowledge_blob_begin)}; }
-}  // namespace
+std::string_view built_in_blob() { return {ff_knowledge_blob_begin, static_cast<std::size_t>(ff_knowledge_blob_end - ff_knowledge_blob_begin)}; }
 
 const Knowledge& Knowledge::built_in() {
   static const std::shared_ptr<const Knowledge> knowledge = [] {
-    auto opened = open_blob(blob());
+    auto opened = open_blob(built_in_blob());
     if (!opened) {  // the program's own bytes are damaged; nothing sensible is left to do
       std::cerr << "firstfault: " << opened.error().to_string() << "\n";
       std::abort();
@@ -32,7 +30,7 @@ Result<std::shared_ptr<const Knowledge>> Knowledge::with(const std::vector<std::
     static const auto nothing_owned = std::shared_ptr<const Knowledge>(&built_in(), [](const Knowledge*) {});
     return nothing_owned;
   }
-  return extend_cached(blob(), directories);
+  return extend_cached(built_in_blob(), directories);
 }
 
 }  // namespace ff::knowledge
