@@ -63,7 +63,7 @@ template <class Int, int Bytes>
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     // Hardware prefetching stops at every page's end.
-    __builtin_prefetch(data + i * sizeof(Int) + prefetch_bytes, 0, 0);
+    __builtin_prefetch(data + i * sizeof(Int) + prefetch_bytes, 0, 3);
     Signed bits;
     std::memcpy(&bits, data + i * sizeof(Int), sizeof bits);
     const Signed key = bits ^ ((bits >> (sizeof(Int) * 8 - 1)) & all_but_sign);
