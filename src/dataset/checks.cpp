@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "dataset/decode.h"
+#include "dataset/judge_pictures.h"
 #include "dataset/survey.h"
 #include "dataset/urdf.h"
 
@@ -108,6 +109,27 @@ CheckResult decodable(const CheckContext& context) {
   return result;
 }
 
+CheckResult pictures(const CheckContext& context) {
+  const auto all = shared(context);
+  if (!all->survey) return CheckResult::skip("the dataset could not be opened");
+  const Survey& s = **all->survey;
+  const auto parquet = Parquet::load();
+  if (!parquet) return CheckResult::error(parquet.error());
+  const auto found = judge_pictures(s, *parquet, context.inputs.allow_probes, context.progress);
+  if (found.features == 0) return CheckResult::skip("no pictures");
+  const std::string notes = found.notes.empty() ? "" : "; not looked at: " + join(found.notes, ", ");
+  if (found.findings.empty() && found.episodes == 0)
+    return CheckResult::skip(found.notes.empty() ? "no episode states statistics of its pictures"
+                                                 : "no picture was looked at: " + join(found.notes, ", "));
+  auto result = result_of(found.findings, "dataset.picture-statistics", s.dataset.root,
+                          fmt::format("the statistics of {} feature{} fit {} pictures of {} episodes{}", found.features,
+                                      found.features == 1 ? "" : "s", found.frames, found.episodes, notes));
+  if (!result.measured.is_object()) result.measured = Value::object();
+  result.measured.set("pictures", found.frames);
+  result.measured.set("not_looked_at", Value::list_of(found.notes));
+  return result;
+}
+
 CheckResult present(const CheckContext& context) {
   const auto all = shared(context);
   if (all->survey) {
@@ -194,6 +216,19 @@ std::vector<Check> table() {
            "Recomputes mean, standard deviation, minimum, maximum and count of every feature (and of every episode where they are stored), and the 1 "
            "% and 99 % quantiles; says what a wrong one does to the policy's input.",
            {"data.statistics"}, [](const Survey&) { return std::string("statistics equal the data"); }, {"dataset.finite"}),
+      {"dataset.picture-statistics",
+       Rung::dataset,
+       "Do the statistics of the pictures describe the pictures?",
+       "Layout and range of every camera's minimum, maximum, mean and standard deviation; stats.json against the episodes' own; and the first, a "
+       "middle "
+       "and the last episode's against the frames that LeRobot looks at: PNG pictures in Parquet decoded here, videos by ffmpeg where it is "
+       "installed. "
+       "Exchanged red and blue, numbers up to 255 and the deviations of lerobot 0.4 (squared in 8 bits) are named. Warns only: LeRobot takes "
+       "ImageNet's "
+       "statistics unless use_imagenet_stats is false. Depth maps are left out.",
+       {"data.statistics"},
+       {"dataset.present", "dataset.files-whole", "dataset.row-order"},
+       &pictures},
       make("dataset.values", "Are the values plausible?",
            "Constant dimensions, radians that look like degrees, actions and states of one joint in different units. Warns only: the data alone does "
            "not prove a fault.",

@@ -86,8 +86,13 @@ struct Dataset {
   std::int64_t rows = 0;  ///< over all readable data files
   std::vector<Finding> findings;
   [[nodiscard]] const Feature* feature(std::string_view name) const;
-  [[nodiscard]] std::vector<const Feature*> cameras() const;
+  [[nodiscard]] std::vector<const Feature*> cameras() const;  ///< of videos
+  /// A dimension for people: "action[3] (wrist_flex.pos)".
+  [[nodiscard]] std::string dimension(std::string_view feature, std::size_t d) const;
 };
+
+/// Columns that number rows; no policy reads their statistics, which are wrong after a merge by lerobot before August 2026.
+[[nodiscard]] bool bookkeeping(std::string_view feature);
 
 /// What a metadata, data or video file really is when its content is not what its name says.
 /// `head` are the first bytes (up to 512), `tail` the last ones (up to 12) of a file of `size_bytes`.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -63,6 +65,16 @@ std::vector<const Feature*> Dataset::cameras() const {
   for (const auto& f : features)
     if (f.is_video()) out.push_back(&f);
   return out;
+}
+
+std::string Dataset::dimension(std::string_view name, std::size_t d) const {
+  const Feature* f = feature(name);
+  const bool named = f != nullptr && d < f->names.size() && static_cast<std::int64_t>(f->names.size()) == f->width();
+  return named ? fmt::format("{}[{}] ({})", name, d, f->names[d]) : fmt::format("{}[{}]", name, d);
+}
+
+bool bookkeeping(std::string_view name) {
+  return name == "index" || name == "episode_index" || name == "frame_index" || name == "timestamp" || name == "task_index";
 }
 
 Result<Dataset> parse_info(std::string_view json, const std::string& where) {

@@ -41,12 +41,6 @@ class Judge {
     out_.push_back({"dataset.motion", false, std::move(cause), std::move(summary), std::move(measured), row >= 0 ? row_place(d_, row) : "", 0, ""});
   }
 
-  [[nodiscard]] std::string dimension(const FeatureSurvey& f, std::size_t d) const {
-    const Feature* meta = d_.feature(f.name);
-    const bool named = meta != nullptr && d < meta->names.size() && static_cast<std::int64_t>(meta->names.size()) == meta->width();
-    return named ? fmt::format("{}[{}] ({})", f.name, d, meta->names[d]) : fmt::format("{}[{}]", f.name, d);
-  }
-
   [[nodiscard]] std::string place(std::int64_t row) const {
     const auto r = static_cast<std::size_t>(row);
     return s_.frame[r] >= 0 ? fmt::format("episode {} frame {}", s_.episode[r], s_.frame[r])
@@ -73,7 +67,7 @@ class Judge {
       if (gripper(f, static_cast<std::size_t>(j.dimension)) && !j.spike) continue;
       if (all++ >= most_per_kind || told++ >= most_per_kind) continue;
       add("data.bounds",
-          fmt::format("{} {} from {:.4g} to {:.4g} in one frame ({}){}", dimension(f, static_cast<std::size_t>(j.dimension)),
+          fmt::format("{} {} from {:.4g} to {:.4g} in one frame ({}){}", d_.dimension(f.name, static_cast<std::size_t>(j.dimension)),
                       j.spike ? "spikes" : "jumps", j.from, j.to, place(j.row),
                       j.spike ? " and back: a sensor reading or a row of another episode, which the policy learns as a motion"
                               : ": an encoder that wrapped around, or rows of two recordings put together"),
@@ -94,7 +88,7 @@ class Judge {
       // A dimension with two values is a switch, not a clipped signal.
       if (low + high > 0.98 || std::max(low, high) < clipped_share) continue;
       add("data.bounds",
-          fmt::format("{} is {:.4g}, its {}, in {:.0f} % of all rows: the signal is clipped or saturated there", dimension(f, d),
+          fmt::format("{} is {:.4g}, its {}, in {:.0f} % of all rows: the signal is clipped or saturated there", d_.dimension(f.name, d),
                       high > low ? m.max : m.min, high > low ? "maximum" : "minimum", 100 * std::max(low, high)),
           -1, Value::object({{"feature", f.name}, {"dimension", d}, {"share", std::max(low, high)}}));
       return;  // one dimension of a feature speaks for the others

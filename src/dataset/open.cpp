@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -148,12 +149,21 @@ void read_v3_episodes(Dataset& d, const Parquet& parquet, const std::string& nam
     add(d, "dataset.files-whole", true, "data.truncated", name + ": " + info.error().what, name);
     return;
   }
-  // Only what can be read as numbers and texts: image statistics are nested three deep and are left to the video checks.
+  // What can be read as numbers and texts; of nested lists the statistics of pictures, which are [[[r]], [[g]], [[b]]].
   std::vector<std::string> wanted;
-  for (const auto& column : info->columns)
-    if (!column.type.starts_with("list<element: list") && !column.type.starts_with("list<item: list") &&
-        column.type.find("list<", 5) == std::string::npos)
+  std::set<std::string, std::less<>> nested;
+  for (const auto& column : info->columns) {
+    if (column.type.find("list<", 5) == std::string::npos) {
       wanted.push_back(column.name);
+      continue;
+    }
+    const auto slash = column.name.rfind('/');
+    if (!column.name.starts_with("stats/") || slash <= 6) continue;
+    const Feature* feature = d.feature(std::string_view(column.name).substr(6, slash - 6));
+    if (feature == nullptr || (!feature->is_image() && !feature->is_video())) continue;
+    wanted.push_back(column.name);
+    nested.insert(column.name);
+  }
   auto scan = parquet.scan((fs::path(d.root) / name).string(), wanted, 4096, false);
   if (!scan) {
     add(d, "dataset.files-whole", true, "data.truncated", name + ": " + scan.error().what, name);
@@ -200,7 +210,13 @@ void read_v3_episodes(Dataset& d, const Parquet& parquet, const std::string& nam
         if (c == nullptr) continue;
         const std::string feature = column.name.substr(6, slash - 6);
         Value entry = e.stats[feature];
-        entry.set(column.name.substr(slash + 1), row_value(*c, row));
+        Value value = row_value(*c, row);
+        if (nested.contains(column.name) && value.is_list()) {
+          Value channels = Value::list();
+          for (const auto& number : value.items()) channels.push(Value::list({Value::list({number})}));
+          value = std::move(channels);
+        }
+        entry.set(column.name.substr(slash + 1), std::move(value));
         e.stats.set(feature, std::move(entry));
       }
       d.episodes.push_back(std::move(e));

@@ -32,9 +32,9 @@ std::string program_directory() {
 /// The element type of an Arrow format code; lists are handled by the caller.
 ElementType element_type(std::string_view format) {
   static const std::map<std::string_view, ElementType> codes{
-      {"c", ElementType::i8},      {"s", ElementType::i16},  {"i", ElementType::i32}, {"l", ElementType::i64}, {"C", ElementType::u8},
-      {"S", ElementType::u16},     {"I", ElementType::u32},  {"L", ElementType::u64}, {"f", ElementType::f32}, {"g", ElementType::f64},
-      {"b", ElementType::boolean}, {"u", ElementType::text}, {"U", ElementType::text}};
+      {"c", ElementType::i8},      {"s", ElementType::i16},  {"i", ElementType::i32},  {"l", ElementType::i64},  {"C", ElementType::u8},
+      {"S", ElementType::u16},     {"I", ElementType::u32},  {"L", ElementType::u64},  {"f", ElementType::f32},  {"g", ElementType::f64},
+      {"b", ElementType::boolean}, {"u", ElementType::text}, {"U", ElementType::text}, {"z", ElementType::text}, {"Z", ElementType::text}};
   const auto found = codes.find(format);
   return found != codes.end() ? found->second : ElementType::other;
 }
@@ -88,6 +88,15 @@ void set_values(const ArrowArray& array, std::int64_t first, ColumnView& view) {
   }
 }
 
+/// Positions of texts from element `first` on.
+void set_offsets(const ArrowArray& array, std::int64_t first, bool narrow, ColumnView& view) {
+  if (array.n_buffers < 3) return;
+  if (narrow)
+    view.offsets = static_cast<const std::int32_t*>(array.buffers[1]) + first;
+  else
+    view.long_offsets = static_cast<const std::int64_t*>(array.buffers[1]) + first;
+}
+
 ColumnView view_of(const ArrowSchema& schema, const ArrowArray& array) {
   ColumnView view;
   view.rows = array.length;
@@ -139,13 +148,20 @@ ColumnView view_of(const ArrowSchema& schema, const ArrowArray& array) {
       view.element_offsets = static_cast<const std::int32_t*>(child->buffers[1]) + child->offset + first;
     return view;
   }
-  view.type = element_type(format);
-  if (view.type == ElementType::text && array.n_buffers > 2) {
-    if (format == "u")
-      view.offsets = static_cast<const std::int32_t*>(array.buffers[1]) + array.offset;
-    else
-      view.long_offsets = static_cast<const std::int64_t*>(array.buffers[1]) + array.offset;
+  if (format == "+s") {  // an encoded picture: {bytes, path}
+    for (std::int64_t i = 0; i < schema.n_children && i < array.n_children; ++i) {
+      const std::string_view child = schema.children[i]->format;
+      if (std::string_view(schema.children[i]->name) != "bytes" || (child != "z" && child != "Z")) continue;
+      const ArrowArray& bytes = *array.children[i];
+      count_nulls(bytes, bytes.offset + array.offset, array.length, 1, view);
+      view.type = ElementType::text;
+      set_offsets(bytes, bytes.offset + array.offset, child == "z", view);
+      set_values(bytes, 0, view);
+    }
+    return view;
   }
+  view.type = element_type(format);
+  if (view.type == ElementType::text) set_offsets(array, array.offset, format == "u" || format == "z", view);
   set_values(array, array.offset, view);
   return view;
 }

@@ -39,6 +39,7 @@ struct ColumnView {
   [[nodiscard]] const T* data() const {
     return static_cast<const T*>(values);
   }
+  /// Columns of bytes, and of structs that have some (`{bytes, path}`, as the datasets library stores pictures), are texts too.
   /// A numeric or boolean value; `i` counts values, not rows. NaN for text.
   [[nodiscard]] double real(std::int64_t i) const;
   [[nodiscard]] std::int64_t integer(std::int64_t i) const;

@@ -17,23 +17,30 @@ constexpr std::uint64_t most_bytes = 512ULL << 20;  ///< of one child's pictures
 constexpr std::chrono::seconds least_time{60};
 constexpr double least_frames_per_second = 5;
 
-std::int64_t samples_of(std::int64_t frames) {
+}  // namespace
+
+std::int64_t picture_samples(std::int64_t frames) {
   const auto wanted = static_cast<std::int64_t>(std::pow(static_cast<double>(frames), 0.75));
   return std::max(std::min(frames, least_samples), std::min(wanted, most_samples));
 }
 
-}  // namespace
-
 void PictureHistogram::take(const unsigned char* rgb, std::size_t pixels) {
+  std::array<std::uint64_t, 3> sum{};
   for (std::size_t i = 0; i < pixels; ++i)
-    for (std::size_t c = 0; c < 3; ++c) ++counts[c][rgb[3 * i + c]];
+    for (std::size_t c = 0; c < 3; ++c) {
+      ++counts[c][rgb[3 * i + c]];
+      sum[c] += rgb[3 * i + c];
+    }
   ++frames;
+  auto& mean = means.emplace_back();
+  for (std::size_t c = 0; c < 3; ++c) mean[c] = pixels == 0 ? 0 : static_cast<double>(sum[c]) / 255.0 / static_cast<double>(pixels);
 }
 
 void PictureHistogram::merge(const PictureHistogram& other) {
   for (std::size_t c = 0; c < 3; ++c)
     for (std::size_t v = 0; v < 256; ++v) counts[c][v] += other.counts[c][v];
   frames += other.frames;
+  means.insert(means.end(), other.means.begin(), other.means.end());
 }
 
 Distribution PictureHistogram::distribution() const {
@@ -73,7 +80,7 @@ Result<PictureHistogram> picture_histogram(const std::string& ffmpeg, const Pict
   const std::int64_t shrink = longer < large ? 1 : std::max<std::int64_t>(1, longer / about);
   const std::int64_t width = (r.width + shrink - 1) / shrink, height = (r.height + shrink - 1) / shrink;
   const auto frame_bytes = static_cast<std::uint64_t>(width * height * 3);
-  std::int64_t stride = std::max<std::int64_t>(1, r.frames / samples_of(r.frames));
+  std::int64_t stride = std::max<std::int64_t>(1, r.frames / picture_samples(r.frames));
   while (static_cast<std::uint64_t>((r.frames + stride - 1) / stride) * frame_bytes > most_bytes) ++stride;
   const std::int64_t wanted = (r.frames + stride - 1) / stride;
   const auto run = [&](std::initializer_list<std::string> pass_through) {

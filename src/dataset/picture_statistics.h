@@ -13,6 +13,7 @@ namespace ff::dataset {
 struct PictureHistogram {
   std::array<std::array<std::uint64_t, 256>, 3> counts{};
   std::int64_t frames = 0;
+  std::vector<std::array<double, 3>> means;  ///< of each frame, 0 to 1: how much frames differ
   void take(const unsigned char* rgb, std::size_t pixels);
   void merge(const PictureHistogram& other);
   /// Statistics by channel, of values from 0 to 1 as LeRobot stores them; `count` is the number of frames.
@@ -28,7 +29,10 @@ struct PictureRequest {
   std::int64_t width = 0, height = 0;
 };
 
-/// As many frames as LeRobot looks at for its statistics (compute_stats.py: n^0.75, at least 100, at most 10,000), evenly spread, and of large
+/// How many frames of an episode LeRobot looks at for its statistics (compute_stats.py: n^0.75, at least 100, at most 10,000).
+[[nodiscard]] std::int64_t picture_samples(std::int64_t frames);
+
+/// As many frames as LeRobot looks at for its statistics, evenly spread, and of large
 /// pictures every k-th row and column, so that about 150 remain. Decoded by ffmpeg in a child process. The error says what could not be decoded.
 Result<PictureHistogram> picture_histogram(const std::string& ffmpeg, const PictureRequest& request);
 

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "dataset/row_sums.h"
+#include "dataset/statistics.h"
 
 namespace ff::dataset {
 namespace {
@@ -90,17 +91,6 @@ void fill_histogram(const T* values, std::int64_t rows, std::int64_t width, Feat
   }
 }
 
-/// A list of numbers in stats.json, flattened; empty when absent.
-std::vector<double> numbers(const Value& value) {
-  std::vector<double> out;
-  if (value.is_number()) out.push_back(value.as_real());
-  for (const auto& item : value.items()) {
-    const auto inner = numbers(item);
-    out.insert(out.end(), inner.begin(), inner.end());
-  }
-  return out;
-}
-
 template <class T>
 void narrow(const ColumnView& column, std::vector<T>& out) {
   const std::size_t start = out.size();
@@ -133,8 +123,8 @@ class Surveyor {
       f.width = feature.width();
       f.all.resize(static_cast<std::size_t>(f.width));
       const Value& stats = dataset.stats[feature.name];
-      const auto low = numbers(stats["min"]);
-      const auto high = numbers(stats["max"]);
+      const auto low = stated_numbers(stats["min"]);
+      const auto high = stated_numbers(stats["max"]);
       if (stats.find("q01") != nullptr && low.size() == f.all.size() && high.size() == f.all.size()) {
         f.histogram_low = low;
         f.histogram_high = high;

@@ -94,7 +94,9 @@ std::string row_place(const Dataset& dataset, std::int64_t row);
 /// Findings of dataset.episodes, dataset.frames, dataset.row-order, dataset.global-index, dataset.timestamps,
 /// dataset.tasks, dataset.finite from a survey.
 std::vector<Finding> judge_rows(const Dataset& dataset, const RowSurvey& survey);
-/// Findings of dataset.statistics and dataset.values.
+/// Findings of dataset.statistics.
+std::vector<Finding> judge_statistics(const Dataset& dataset, const RowSurvey& survey);
+/// Findings of dataset.values.
 std::vector<Finding> judge_values(const Dataset& dataset, const RowSurvey& survey);
 /// Findings of dataset.motion: jumps, clipped and frozen signals, episodes that stand twice.
 std::vector<Finding> judge_motion(const Dataset& dataset, const RowSurvey& survey);

@@ -16,10 +16,6 @@ namespace ff::dataset {
 namespace fs = std::filesystem;
 namespace {
 
-bool bookkeeping(std::string_view name) {
-  return name == "index" || name == "episode_index" || name == "frame_index" || name == "timestamp" || name == "task_index";
-}
-
 /// Means of equal parts of a series that is fed one value after another.
 class Buckets {
  public:

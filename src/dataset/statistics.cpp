@@ -130,6 +130,17 @@ Value combine(const std::vector<const Value*>& values, auto&& fold) {
 
 }  // namespace
 
+std::vector<double> stated_numbers(const Value& value) {
+  std::vector<double> out;
+  if (value.is_number()) out.push_back(value.as_real());
+  if (value.kind() == Value::Kind::boolean) out.push_back(value.as_bool() ? 1 : 0);
+  for (const auto& item : value.items()) {
+    const auto inner = stated_numbers(item);
+    out.insert(out.end(), inner.begin(), inner.end());
+  }
+  return out;
+}
+
 const std::vector<double>& statistic(const Distribution& d, std::string_view name) {
   if (name == "min") return d.min;
   if (name == "max") return d.max;

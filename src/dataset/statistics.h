@@ -30,6 +30,9 @@ struct FeatureStatistics {
   std::vector<Distribution> episodes;
 };
 
+/// A statistic as stats.json holds it, flattened: a number, or lists of any depth; truth values are 0 and 1. Empty when absent.
+[[nodiscard]] std::vector<double> stated_numbers(const Value& value);
+
 /// The values of one statistic of a distribution: "min", "max", "mean", "std", "q01", …
 [[nodiscard]] const std::vector<double>& statistic(const Distribution& distribution, std::string_view name);
 

@@ -22,6 +22,7 @@ Result<std::shared_ptr<const Survey>> survey(const std::string& path) {
   take(out->rows.findings);
   take(judge_metadata(out->dataset));
   take(judge_rows(out->dataset, out->rows));
+  take(judge_statistics(out->dataset, out->rows));
   take(judge_values(out->dataset, out->rows));
   take(judge_motion(out->dataset, out->rows));
   take(judge_videos(out->dataset));

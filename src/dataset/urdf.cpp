@@ -95,7 +95,7 @@ class Judge {
     for (const auto& f : s_.features) {
       const Feature* meta = d_.feature(f.name);
       if (meta == nullptr || f.all.empty() || f.all[0].count == 0) continue;
-      declared(f, *meta);
+      declared(f);
       if (!joints_.empty() && (f.name == "action" || f.name == "observation.state")) against_joints(f, *meta);
     }
     return std::move(out_);
@@ -106,12 +106,7 @@ class Judge {
     out_.push_back({"dataset.limits", true, "data.bounds", std::move(summary), std::move(measured), "", 0, ""});
   }
 
-  static std::string dimension(const Feature& f, std::size_t d) {
-    return static_cast<std::int64_t>(f.names.size()) == f.width() ? fmt::format("{}[{}] ({})", f.name, d, f.names[d])
-                                                                  : fmt::format("{}[{}]", f.name, d);
-  }
-
-  void declared(const FeatureSurvey& f, const Feature& meta) {
+  void declared(const FeatureSurvey& f) {
     const Value& entry = d_.info["features"][f.name];
     for (const auto& [low_name, high_name] : {std::pair{"min", "max"}, {"low", "high"}}) {
       const auto& low = entry[low_name].items();
@@ -120,8 +115,8 @@ class Judge {
       for (std::size_t d = 0; d < f.all.size(); ++d) {
         const double slack = 1e-4 * std::max(1e-6, high[d].as_real() - low[d].as_real());
         if (f.all[d].min >= low[d].as_real() - slack && f.all[d].max <= high[d].as_real() + slack) continue;
-        add(fmt::format("{} reaches from {:.4g} to {:.4g}, but info.json declares {:.4g} to {:.4g}", dimension(meta, d), f.all[d].min, f.all[d].max,
-                        low[d].as_real(), high[d].as_real()),
+        add(fmt::format("{} reaches from {:.4g} to {:.4g}, but info.json declares {:.4g} to {:.4g}", d_.dimension(f.name, d), f.all[d].min,
+                        f.all[d].max, low[d].as_real(), high[d].as_real()),
             Value::object({{"feature", f.name}, {"dimension", d}, {"min", f.all[d].min}, {"max", f.all[d].max}}));
       }
     }
@@ -157,8 +152,8 @@ class Judge {
       const bool angle = of[d]->type == "revolute";
       const bool in_degrees =
           angle && m.min >= low * degrees - 2 && m.max <= high * degrees + 2 && std::max(std::abs(m.min), std::abs(m.max)) > 2 * std::numbers::pi;
-      add(fmt::format("{} reaches from {:.4g} to {:.4g}, but joint {} moves from {:.4g} to {:.4g}{}{}", dimension(meta, d), m.min, m.max, of[d]->name,
-                      low, high, angle ? " rad" : " m", in_degrees ? ": these are degrees" : ""),
+      add(fmt::format("{} reaches from {:.4g} to {:.4g}, but joint {} moves from {:.4g} to {:.4g}{}{}", d_.dimension(f.name, d), m.min, m.max,
+                      of[d]->name, low, high, angle ? " rad" : " m", in_degrees ? ": these are degrees" : ""),
           Value::object({{"feature", f.name},
                          {"dimension", d},
                          {"joint", of[d]->name},

@@ -10,7 +10,7 @@ namespace ff::gpu {
 /// Counts NaN and infinities in memory that is on a device already, in one pass at the speed of the memory.
 class FiniteScan {
  public:
-  enum class Type { f32, f16, bf16, f64 };
+  enum class Type { f32, f16, bf16, f64, e5m2, e4m3, fnuz, e8m0 };  ///< fnuz: e4m3fnuz and e5m2fnuz, whose one NaN is 0x80
   struct Count {
     std::uint64_t nonfinite = 0;
     std::uint64_t first_word = 0;  ///< number of the first 32-bit word that holds one; meaningful when there are any

@@ -17,7 +17,7 @@
 namespace ff::model {
 namespace {
 
-constexpr std::size_t piece_bytes = 64ULL << 20;
+constexpr std::size_t piece_bytes = 256ULL << 20;
 constexpr std::size_t vector_bytes = 16;  ///< what one thread reads
 constexpr std::chrono::seconds least_time{120};
 constexpr double least_bytes_per_second = 200e6;  ///< over a slow link, with everything else on it
@@ -33,6 +33,15 @@ std::optional<gpu::FiniteScan::Type> type_of(Dtype dtype) {
       return gpu::FiniteScan::Type::f16;
     case Dtype::bf16:
       return gpu::FiniteScan::Type::bf16;
+    case Dtype::f8_e5m2:
+      return gpu::FiniteScan::Type::e5m2;
+    case Dtype::f8_e4m3:
+      return gpu::FiniteScan::Type::e4m3;
+    case Dtype::f8_e4m3fnuz:
+    case Dtype::f8_e5m2fnuz:
+      return gpu::FiniteScan::Type::fnuz;
+    case Dtype::f8_e8m0:
+      return gpu::FiniteScan::Type::e8m0;
     default:
       return std::nullopt;
   }

@@ -253,11 +253,13 @@ class Directories(unittest.TestCase):
     def test_the_device_counts_the_same(self):
         tensors = {"a": models.f32(33, 5), "b": ("BF16", (7,), struct.pack("<7H", 0x3f80, 0x7f80, 0xff80, 0x7fc0, 0, 1, 0x7f7f)), "c": ("F16", (3,), struct.pack("<3H", 0x7bff, 0x7c00, 0x7e01)),
                    "d": ("F64", (3,), struct.pack("<3d", 1.0, NAN, -INF)), "e": ("I32", (2,), struct.pack("<2i", -1, 2)), "f": ("F32", (0,), b"")}
+        for kind in ("F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"):  # every code, and one value more than fills a vector
+            tensors[kind] = (kind, (257,), bytes(range(256)) + b"\xff")
         path = self.tmp / "all.safetensors"
         path.write_bytes(models.safetensors(tensors))
         scan = lambda *more: next(c for c in check(path, *more)[1]["checks"] if c["id"] == "model.device-finite")
         found = scan("--device", "cpu")
-        self.assertEqual((found["status"], found["measured"]["tensors"], found["measured"]["different"]), ("pass", 4, 0), found)
+        self.assertEqual((found["status"], found["measured"]["tensors"], found["measured"]["different"]), ("pass", 9, 0), found)
         self.assertEqual(scan()["status"], "skip")
         if not any(pathlib.Path("/dev").glob("nvidiactl")) and not pathlib.Path("/dev/kfd").exists():
             found = scan("--device", "gpu")

@@ -1,0 +1,238 @@
+#include "dataset/judge_pictures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "dataset/judge_metadata.h"
+#include "dataset/picture_column.h"
+#include "dataset/picture_statistics.h"
+#include "dataset/statistics.h"
+#include "media/ffmpeg.h"
+
+namespace ff::dataset {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t most_frames = 128;  ///< of one episode of an image column: encoded pictures take milliseconds each
+constexpr double level = 1 / 255.0;
+/// What encoding and the way to YUV and back may change: of a mean or deviation, and of an extreme.
+constexpr double lossy = 0.02, lossy_extreme = 0.15;
+/// lerobot 0.4 squares 8-bit values in 8 bits: a mean of squares below 256 leaves no deviation above this.
+constexpr double most_overflowed = 16 * level;
+
+/// min, max, mean and std of an entry, by channel; nothing when it has another layout than [[[r]], [[g]], [[b]]] (or one channel).
+struct Stated {
+  std::vector<double> min, max, mean, std;
+};
+
+bool channel_layout(const Value& v, std::size_t channels) {
+  if (!v.is_list() || v.items().size() != channels) return false;
+  return std::ranges::all_of(v.items(), [](const Value& row) {
+    return row.is_list() && row.items().size() == 1 && row.items()[0].is_list() && row.items()[0].items().size() == 1;
+  });
+}
+
+bool is_depth(const Feature& f) { return f.info["is_depth_map"].as_bool(false) || f.info["video.is_depth_map"].as_bool(false); }
+
+std::size_t channels_of(const Feature& f) {
+  if (f.shape.size() != 3) return 3;
+  const auto n = f.shape[0] == 1 || f.shape[0] == 3 ? f.shape[0] : f.shape[2];
+  return n == 1 ? 1 : 3;
+}
+
+class Judge {
+ public:
+  Judge(const Survey& s, const Parquet& parquet, bool videos, const std::function<void(std::string_view)>& progress)
+      : s_(s), d_(s.dataset), parquet_(parquet), progress_(progress) {
+    if (videos) ffmpeg_ = media::find_ffmpeg();
+    for (const auto& run : s.rows.runs) runs_.emplace(run.episode, &run);
+  }
+
+  PictureJudgement run() {
+    for (const auto& f : d_.features) {
+      if ((!f.is_image() && !f.is_video()) || is_depth(f)) continue;
+      ++out_.features;
+      told_ = 0;
+      some_episodes(f);  // where a mistake is seen best
+      whole(f);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add(const Feature& f, const std::string& where, std::string sentence, Value measured = Value::object()) {
+    if (told_++ > 0) return;  // one sentence a feature: the others follow from the same mistake
+    measured.set("feature", f.name);
+    out_.findings.push_back({"dataset.picture-statistics", false, "data.statistics", std::move(sentence), std::move(measured), where, 0, ""});
+  }
+
+  /// The numbers of an entry, with what can be said of them alone.
+  std::optional<Stated> stated(const Feature& f, const Value& entry, const std::string& where, const std::string& whose) {
+    Stated out;
+    const std::size_t channels = channels_of(f);
+    for (const auto& [name, to] : {std::pair{"min", &out.min}, {"max", &out.max}, {"mean", &out.mean}, {"std", &out.std}}) {
+      *to = stated_numbers(entry[name]);
+      if (channel_layout(entry[name], channels) && to->size() == channels) continue;
+      add(f, where,
+          fmt::format("{}{} of {} has {} numbers in another layout than [[[r]], [[g]], [[b]]]: LeRobot refuses to put such statistics together",
+                      whose, name, f.name, to->size()));
+      return std::nullopt;
+    }
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double low = out.min[c], high = out.max[c], mean = out.mean[c], std = out.std[c];
+      const Value measured = Value::object({{"channel", c}, {"min", low}, {"max", high}, {"mean", mean}, {"std", std}});
+      if (high > 1 + level)
+        add(f, where,
+            fmt::format("{}the statistics of {} reach {:.4g}: LeRobot's pictures are numbers from 0 to 1, these count to 255", whose, f.name, high),
+            measured);
+      else if (!(low <= mean + level && mean <= high + level && std >= 0 && low >= -level))
+        add(f, where, fmt::format("{}minimum {:.4g}, mean {:.4g}, maximum {:.4g} of {} contradict each other", whose, low, mean, high, f.name),
+            measured);
+      // No numbers between a minimum and a maximum spread more (Bhatia and Davis, 2000).
+      else if (std > std::sqrt(std::max(0.0, (high - mean) * (mean - low))) + level)
+        add(f, where,
+            fmt::format("{}std {:.4g} of {} is more than numbers from {:.4g} to {:.4g} with the mean {:.4g} can have", whose, std, f.name, low, high,
+                        mean),
+            measured);
+      else
+        continue;
+      return std::nullopt;
+    }
+    return out;
+  }
+
+  /// meta/stats.json, and whether it is what the episodes' own statistics put together give.
+  void whole(const Feature& f) {
+    if (d_.format == Format::v21) return;
+    const Value& entry = d_.stats[f.name];
+    if (!entry.is_object()) return;
+    const auto own = stated(f, entry, "meta/stats.json", "");
+    std::vector<std::pair<Value, double>> parts;
+    for (const auto& e : d_.episodes)
+      if (const auto count = stated_numbers(e.stats[f.name]["count"]); !count.empty()) parts.emplace_back(e.stats[f.name], count[0]);
+    if (!own || parts.empty() || parts.size() != d_.episodes.size()) return;
+    const Value together = aggregate_entries(parts);
+    for (const auto& [name, values] : {std::pair{"mean", &own->mean}, {"std", &own->std}, {"min", &own->min}, {"max", &own->max}}) {
+      const auto given = stated_numbers(together[name]);
+      for (std::size_t c = 0; c < values->size() && c < given.size(); ++c)
+        if (std::abs((*values)[c] - given[c]) > level)
+          return add(f, "meta/stats.json",
+                     fmt::format("{} of {} is {:.4g}, but the statistics of its episodes give {:.4g} together", name, f.name, (*values)[c], given[c]),
+                     Value::object({{"channel", c}, {"stated", (*values)[c]}, {"episodes", given[c]}}));
+    }
+  }
+
+  void some_episodes(const Feature& f) {
+    const std::size_t n = d_.episodes.size();
+    std::vector<std::size_t> chosen;
+    for (const std::size_t i : {std::size_t{0}, n / 2, n - 1})
+      if (n > 0 && std::ranges::find(chosen, i) == chosen.end()) chosen.push_back(i);
+    for (const std::size_t i : chosen) {
+      const Episode& e = d_.episodes[i];
+      const Value& entry = e.stats[f.name];
+      if (!entry.is_object()) continue;
+      const auto own = stated(f, entry, e.source, fmt::format("episode {}: ", e.index));
+      if (!own || told_ > 0) return;
+      const auto run = runs_.find(e.index);
+      if (run == runs_.end() || run->second->rows != e.length) continue;
+      progress_(fmt::format("looking at {} of episode {}", f.name, e.index));
+      const auto pictures = f.is_image() ? column_pictures(d_, parquet_, f.name, run->second->first_row, e.length, most_frames) : video(f, e);
+      if (!pictures) {
+        out_.notes.push_back(fmt::format("{} of episode {}: {}", f.name, e.index, pictures.error().to_string()));
+        return;
+      }
+      ++out_.episodes;
+      out_.frames += pictures->frames;
+      compare(f, e, *own, *pictures);
+      if (told_ > 0) return;
+    }
+  }
+
+  Result<PictureHistogram> video(const Feature& f, const Episode& e) {
+    if (ffmpeg_.empty()) return fail("there is no ffmpeg to decode it with");
+    const bool first = f.shape.size() == 3 && (f.shape[0] == 3 || f.shape[0] == 1);
+    PictureRequest request;
+    std::string name;
+    if (d_.format == Format::v30) {
+      const auto span = e.videos.find(f.name);
+      if (span == e.videos.end()) return fail("its window is not known");
+      name = fill_template(d_.video_path, {{"video_key", f.name}, {"chunk_index", span->second.chunk}, {"file_index", span->second.file}});
+      request.from_s = span->second.from_s;
+    } else {
+      name = fill_template(d_.video_path, {{"video_key", f.name}, {"episode_chunk", e.index / d_.chunks_size}, {"episode_index", e.index}});
+    }
+    request.path = (fs::path(d_.root) / name).string();
+    request.frames = e.length;
+    request.fps = d_.fps;
+    if (f.shape.size() == 3) {
+      request.height = f.shape[first ? 1 : 0];
+      request.width = f.shape[first ? 2 : 1];
+    }
+    return picture_histogram(ffmpeg_, request);
+  }
+
+  void compare(const Feature& f, const Episode& e, const Stated& own, const PictureHistogram& pictures) {
+    const auto real = pictures.distribution();
+    const double encoded = f.is_video() ? lossy : 0, extreme = level + (f.is_video() ? lossy_extreme : 0);
+    // Of other frames than those looked at the mean may differ by three standard errors.
+    std::array<double, 3> sampling{};
+    if (pictures.frames < e.length)
+      for (std::size_t c = 0; c < 3; ++c) {
+        double sum = 0, squares = 0;
+        for (const auto& m : pictures.means) sum += m[c];
+        const double mean = sum / static_cast<double>(pictures.frames);
+        for (const auto& m : pictures.means) squares += (m[c] - mean) * (m[c] - mean);
+        sampling[c] = 3 * std::sqrt(squares) / static_cast<double>(pictures.frames);
+      }
+    const auto tolerance = [&](std::size_t c) { return level + encoded + sampling[c]; };
+    const std::size_t channels = own.mean.size();
+    const auto sentence = [&](std::string_view name, std::size_t c, double said, double is, std::string_view more) {
+      static constexpr std::array<std::string_view, 3> colours{"red", "green", "blue"};
+      add(f, e.source,
+          fmt::format("episode {}: {} of {}{} is {:.4g}, but its pictures give {:.4g}{}", e.index, name, f.name,
+                      channels == 3 ? fmt::format(" ({})", colours[c]) : std::string(), said, is, more),
+          Value::object({{"episode", e.index}, {"statistic", std::string(name)}, {"channel", c}, {"stated", said}, {"data", is}}));
+    };
+    const auto mean_fits = [&](std::size_t c, std::size_t as) { return std::abs(own.mean[c] - real.mean[as]) <= tolerance(as); };
+    for (std::size_t c = 0; c < channels; ++c) {
+      if (!mean_fits(c, c)) {
+        const bool turned = channels == 3 && mean_fits(0, 2) && mean_fits(1, 1) && mean_fits(2, 0);
+        return sentence("mean", c, own.mean[c], real.mean[c],
+                        turned ? ": red and blue are exchanged" : ": these are the statistics of other pictures");
+      }
+      if (own.min[c] > real.min[c] + extreme) return sentence("min", c, own.min[c], real.min[c], "");
+      if (own.max[c] < real.max[c] - extreme) return sentence("max", c, own.max[c], real.max[c], "");
+    }
+    for (std::size_t c = 0; c < channels; ++c)
+      if (std::abs(own.std[c] - real.std[c]) > tolerance(c) + 0.02 * real.std[c])
+        return sentence("std", c, own.std[c], real.std[c],
+                        own.std[c] <= most_overflowed && own.std[c] < real.std[c]
+                            ? ": lerobot 0.4 squares 8-bit values in 8 bits, which leaves such numbers; training that uses them "
+                              "(use_imagenet_stats=false) divides by too little"
+                            : "");
+  }
+
+  const Survey& s_;
+  const Dataset& d_;
+  const Parquet& parquet_;
+  const std::function<void(std::string_view)>& progress_;
+  std::string ffmpeg_;
+  std::map<std::int64_t, const Run*> runs_;
+  std::size_t told_ = 0;
+  PictureJudgement out_;
+};
+
+}  // namespace
+
+PictureJudgement judge_pictures(const Survey& survey, const Parquet& parquet, bool videos, const std::function<void(std::string_view)>& progress) {
+  return Judge(survey, parquet, videos, progress).run();
+}
+
+}  // namespace ff::dataset
