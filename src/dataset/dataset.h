@@ -28,7 +28,8 @@ struct Feature {
   [[nodiscard]] bool is_video() const { return dtype == "video"; }
   [[nodiscard]] bool is_image() const { return dtype == "image"; }
   [[nodiscard]] bool is_numeric() const;
-  [[nodiscard]] std::int64_t width() const;  ///< product of the shape; 1 for an empty one
+  [[nodiscard]] bool has_known_dtype() const;  ///< lerobot and the datasets library know it
+  [[nodiscard]] std::int64_t width() const;    ///< product of the shape; 1 for an empty one
 };
 
 /// Where an episode lies inside a video file (v3.0: many episodes in one file).
@@ -97,6 +98,14 @@ struct Dataset {
 /// What a metadata, data or video file really is when its content is not what its name says.
 /// `head` are the first bytes (up to 512), `tail` the last ones (up to 12) of a file of `size_bytes`.
 std::optional<Impostor> impostor(std::string_view path, std::string_view head, std::string_view tail, std::uint64_t size_bytes);
+
+struct FoundFile {
+  std::string path;  ///< relative to the dataset: "data/chunk-000/file-000.parquet"
+  std::uint64_t size_bytes = 0;
+};
+
+/// Regular files below a directory of the dataset, in no order; links are followed, a few directories deep.
+std::vector<FoundFile> files_in(const std::string& root, const std::string& directory);
 
 /// Reads metadata, lists files, reads Parquet footers. Fails only when the path is no dataset of a known format at all;
 /// everything else that is wrong becomes a finding.

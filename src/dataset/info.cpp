@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/text.h"
 #include "dataset/dataset.h"
@@ -43,7 +44,18 @@ std::string_view format_name(Format format) {
   return "?";
 }
 
-bool Feature::is_numeric() const { return dtype.starts_with("float") || dtype.starts_with("int") || dtype.starts_with("uint") || dtype == "bool"; }
+bool Feature::is_numeric() const {
+  return dtype.starts_with("float") || dtype == "double" || dtype.starts_with("int") || dtype.starts_with("uint") || dtype.starts_with("bool");
+}
+
+/// What lerobot hands to datasets.Value (datasets/features.py, string_to_arrow), and its own names.
+bool Feature::has_known_dtype() const {
+  static const std::set<std::string_view> known{"video",        "image",       "language", "string",  "large_string", "string_view", "binary",
+                                                "large_binary", "binary_view", "bool",     "bool_",   "null",         "int8",        "int16",
+                                                "int32",        "int64",       "uint8",    "uint16",  "uint32",       "uint64",      "float",
+                                                "double",       "float16",     "float32",  "float64", "date32",       "date64"};
+  return known.contains(dtype) || dtype.starts_with("time") || dtype.starts_with("duration[") || dtype.starts_with("decimal");
+}
 
 std::int64_t Feature::width() const {
   std::int64_t product = 1;
@@ -122,7 +134,10 @@ Result<Dataset> parse_info(std::string_view json, const std::string& where) {
     for (const auto& n : value["shape"].items()) f.shape.push_back(n.as_int(-1));
     collect_names(value["names"], f.names);
     f.info = value["info"].is_object() ? value["info"] : value["video_info"];
-    if (f.dtype.empty()) field_finding(d, "meta/info.json", "feature " + name + " has no dtype");
+    if (f.dtype.empty())
+      field_finding(d, "meta/info.json", "feature " + name + " has no dtype");
+    else if (!f.has_known_dtype())
+      field_finding(d, "meta/info.json", fmt::format("feature {} has the dtype {}, which the datasets library does not know", name, f.dtype));
     if (f.width() < 0) field_finding(d, "meta/info.json", "feature " + name + " has a shape that is no list of sizes: " + value["shape"].to_string());
     if (name.find('/') != std::string::npos) field_finding(d, "meta/info.json", "feature name " + name + " holds '/', which the format forbids");
     if (!f.names.empty() && f.is_numeric() && static_cast<std::int64_t>(f.names.size()) != f.width())

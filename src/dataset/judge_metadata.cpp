@@ -141,7 +141,7 @@ class Judge {
         }
         const std::string stored = element_of(column->type);
         const std::string wanted = feature.dtype == "float64" ? "double" : feature.dtype == "float32" ? "float" : feature.dtype;
-        if (feature.is_numeric() && !stored.empty() && stored != wanted && ++told <= most_per_kind)
+        if ((feature.is_numeric() || !feature.has_known_dtype()) && !stored.empty() && stored != wanted && ++told <= most_per_kind)
           add("dataset.schema", !castable(stored, wanted), "data.metadata-mismatch",
               fmt::format("{} holds {} as {}, but info.json says {}", file.path, feature.name, column->type, feature.dtype), file.path,
               Value::object({{"feature", feature.name}, {"stored", column->type}, {"stated", feature.dtype}}));
@@ -220,14 +220,10 @@ class Judge {
     // lerobot leaves empty folders behind, and 0.3 the frames of image features, which the rows hold too; only frames of a
     // camera that is a video say that a recording was interrupted.
     for (const auto* camera : d_.cameras()) {
-      std::error_code error;
       const std::string name = "images/" + camera->name;
-      for (fs::recursive_directory_iterator it(fs::path(d_.root) / name, fs::directory_options::skip_permission_denied, error), end;
-           !error && it != end; it.increment(error))
-        if (it->is_regular_file(error)) {
-          add("dataset.layout", false, "data.layout", name + " holds frames that were never encoded: a recording was interrupted", name);
-          return;
-        }
+      if (files_in(d_.root, name).empty()) continue;
+      add("dataset.layout", false, "data.layout", name + " holds frames that were never encoded: a recording was interrupted", name);
+      return;
     }
   }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t max_metadata_bytes = 1ULL << 30;
 constexpr std::size_t max_files = 2'000'000;
+constexpr int max_depth = 8;
 
 void add(Dataset& d, std::string check, bool fails, std::string cause, std::string summary, std::string file = {}, std::uint64_t line = 0,
          std::string text = {}, Value measured = Value::object()) {
@@ -282,14 +283,11 @@ void parse_file_name(DataFile& file) {
   file.file = file.path.find("/file-") != std::string::npos ? number_after("/file-") : number_after("episode_");
 }
 
-/// Files below a directory with the given ending, as paths relative to the dataset, sorted as text: the loader's order.
+/// Paths with the given ending below a directory, sorted as text: the loader's order.
 std::vector<std::string> files_below(const Dataset& d, const std::string& directory, std::string_view ending) {
   std::vector<std::string> out;
-  std::error_code error;
-  const fs::path base = fs::path(d.root) / directory;
-  for (fs::recursive_directory_iterator it(base, fs::directory_options::skip_permission_denied, error), end;
-       !error && it != end && out.size() < max_files; it.increment(error))
-    if (it->path().string().ends_with(ending) && it->is_regular_file(error)) out.push_back(fs::path(it->path()).lexically_relative(d.root).string());
+  for (auto& file : files_in(d.root, directory))
+    if (file.path.ends_with(ending)) out.push_back(std::move(file.path));
   std::ranges::sort(out);
   return out;
 }
@@ -316,6 +314,31 @@ void read_data_files(Dataset& d, const Parquet& parquet) {
 }
 
 }  // namespace
+
+std::vector<FoundFile> files_in(const std::string& root, const std::string& directory) {
+  std::vector<FoundFile> out;
+  // Links are followed, as LeRobot's glob does (large disks, caches), but not back up.
+  const auto leads_up = [](const fs::path& link) {
+    std::error_code error;
+    const auto target = fs::canonical(link, error), from = fs::canonical(link.parent_path(), error);
+    return std::mismatch(target.begin(), target.end(), from.begin(), from.end()).first == target.end();
+  };
+  const auto walk = [&](const auto& self, const std::string& below, int depth) -> void {
+    std::error_code error;
+    for (fs::directory_iterator it(fs::path(root) / below, fs::directory_options::skip_permission_denied, error), end;
+         !error && it != end && out.size() < max_files; it.increment(error)) {
+      std::error_code own;
+      const std::string path = below + "/" + it->path().filename().string();
+      if (it->is_directory(own)) {
+        if (depth < max_depth && !(it->is_symlink(own) && leads_up(it->path()))) self(self, path, depth + 1);
+      } else if (it->is_regular_file(own)) {
+        out.push_back({path, it->file_size(own)});
+      }
+    }
+  };
+  walk(walk, directory, 0);
+  return out;
+}
 
 Result<Dataset> open_dataset(const std::string& path, const Parquet& parquet) {
   std::error_code error;

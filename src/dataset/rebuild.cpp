@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "dataset/judge_metadata.h"
 #include "dataset/metadata_tables.h"
+#include "dataset/picture_column.h"
 #include "dataset/picture_statistics.h"
 #include "dataset/statistics.h"
 #include "media/ffmpeg.h"
@@ -258,9 +259,42 @@ class Writer {
     return out;
   }
 
+  /// Statistics of each image column from the pictures in the files that were written; what is no PNG is taken over, and said.
+  Result<void> image_columns() {
+    Dataset written;  // as much of it as finding rows takes
+    written.root = root_;
+    for (const auto& path : names_) {
+      auto info = parquet_.inspect(path);
+      if (!info) return std::unexpected(info.error());
+      DataFile& file = written.files.emplace_back();
+      file.path = fs::path(path).lexically_relative(root_).string();
+      file.first_row = written.rows;
+      written.rows += info->rows;
+      file.info = std::move(*info);
+    }
+    for (const auto& feature : described_.features) {
+      if (!feature.is_image()) continue;
+      Pictures found;
+      std::int64_t row = 0;
+      for (std::size_t e = 0; e < plan_.episodes.size(); row += length(e), ++e) {
+        progress_(fmt::format("statistics of {} (episode {} of {})", feature.name, e + 1, plan_.episodes.size()));
+        auto histogram = column_pictures(written, parquet_, feature.name, row, length(e), picture_samples(length(e)));
+        if (!histogram) {
+          why_taken_over_[feature.name] = histogram.error().to_string();
+          break;
+        }
+        found.all.merge(*histogram);
+        found.episodes.push_back(histogram->distribution());
+      }
+      if (found.episodes.size() == plan_.episodes.size()) pictures_.emplace(feature.name, std::move(found));
+    }
+    return {};
+  }
+
   /// Statistics of each camera from the frames of the copied videos; what cannot be decoded is taken over, and said.
   Result<void> pictures() {
-    if (!plan_.picture_statistics || described_.cameras().empty()) return {};
+    if (!plan_.picture_statistics) return {};
+    if (auto done = image_columns(); !done) return done;
     const auto ffmpeg = media::find_ffmpeg();
     for (const auto* camera : described_.cameras()) {
       if (ffmpeg.empty()) {

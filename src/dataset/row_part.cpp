@@ -117,11 +117,11 @@ class Surveyor {
  public:
   Surveyor(const Dataset& dataset, RowSurvey& survey) : survey_(survey) {
     for (const auto& feature : dataset.features) {
-      if (!feature.is_numeric() || feature.width() <= 0 || feature.width() > max_width) continue;
+      if (!feature.is_numeric() || feature.width() <= 0) continue;
       FeatureSurvey f;
       f.name = feature.name;
       f.width = feature.width();
-      f.all.resize(static_cast<std::size_t>(f.width));
+      if (f.width <= max_width) f.all.resize(static_cast<std::size_t>(f.width));  // of wider ones the length of the rows is compared, no more
       const Value& stats = dataset.stats[feature.name];
       const auto low = stated_numbers(stats["min"]);
       const auto high = stated_numbers(stats["max"]);
@@ -255,6 +255,7 @@ class Surveyor {
       return;
     }
     f.type = c->type;
+    if (width > max_width) return;
     const std::int64_t skip = offset * width;
     switch (c->type) {
       case ElementType::f32:

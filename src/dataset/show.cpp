@@ -72,10 +72,7 @@ class Describer {
  private:
   [[nodiscard]] std::int64_t bytes(const char* directory) const {
     std::int64_t total = 0;
-    std::error_code error;
-    for (fs::recursive_directory_iterator it(fs::path(d_.root) / directory, fs::directory_options::skip_permission_denied, error), end;
-         !error && it != end; it.increment(error))
-      if (it->is_regular_file(error)) total += static_cast<std::int64_t>(it->file_size(error));
+    for (const auto& file : files_in(d_.root, directory)) total += static_cast<std::int64_t>(file.size_bytes);
     return total;
   }
 

@@ -27,8 +27,7 @@ Result<FiniteScan> FiniteScan::make(Device& device) {
 Result<void> FiniteScan::add(Type type, Address address, std::uint64_t size_bytes, Stream stream) {
   if (address % 16 != 0 || size_bytes % 16 != 0) return fail("finite scan: address and size must be multiples of 16 bytes");
   if (size_bytes == 0) return {};
-  constexpr std::array names{"finite_f32",  "finite_f16",  "finite_bf16", "finite_f64",
-                             "finite_e5m2", "finite_e4m3", "finite_fnuz", "finite_e8m0"};
+  constexpr std::array names{"finite_f32", "finite_f16", "finite_bf16", "finite_f64", "finite_e5m2", "finite_e4m3", "finite_fnuz", "finite_e8m0"};
   auto function = module_->function(names[static_cast<std::size_t>(type)]);
   if (!function) return std::unexpected(function.error());
   const std::uint64_t vectors = size_bytes / 16;

@@ -282,7 +282,9 @@ Result<Budget> compute(const BudgetRequest& q, const Inputs& in) {
 Result<GpuMemory> gpu_memory(const std::string& text, const knowledge::Knowledge& knowledge) {
   const auto l = lower(trim(text));
   const auto unit = l.find_first_not_of("0123456789.");
-  if (unit != 0 && unit != std::string::npos) {
+  if (unit == std::string::npos)  // empty, or a number alone, which would be a part of some product's name
+    return usage_error("\"" + text + "\" has no unit and names no product", "--gpu", "give a size: 16GiB, 24GB; a gfx target; a product");
+  if (unit != 0) {
     const auto number = to_real(l.substr(0, unit));
     const auto word = trim(std::string_view(l).substr(unit));
     const double scale = word == "gib" || word == "g" ? gib : word == "gb" ? 1e9 : word == "mib" ? gib / 1024 : 0;

@@ -215,7 +215,8 @@ std::vector<Check> table() {
       {"model.device-finite",
        Rung::model,
        "Does the device count the same NaN and Inf?",
-       "With --device: copies every F64, F32, F16, BF16 and FP8 tensor to the device and counts there, with a kernel compiled at run time, in a child "
+       "With --device: copies every F64, F32, F16, BF16 and FP8 tensor to the device and counts there, with a kernel compiled at run time, in a "
+       "child "
        "process; fails when a count differs from the host's. Skipped without --device.",
        {"model.load-altered"},
        {"model.present", "model.files-whole", "model.header"},

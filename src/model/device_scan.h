@@ -28,7 +28,7 @@ struct DeviceScan {
   std::vector<DeviceDifference> different;
 };
 
-/// Copies every floating-point tensor (F64, F32, F16, BF16, FP8 of every kind) of the survey to a device and counts NaN and Inf there, with the kernels of
+/// Copies every floating-point tensor (FP8 too) of the survey to a device and counts NaN and Inf there, with the kernels of
 /// gpu/finite.h, in a child process with a time limit. `device`: "cpu", "cuda", "hip", or "gpu": the first that opens, HIP before CUDA.
 /// Errors: no device opens, the child crashed or hung, memory cannot be had.
 Result<DeviceScan> scan_on_device(const Survey& survey, const std::string& device);

@@ -194,6 +194,8 @@ void judge_adapter(Survey& s) {
   const auto add = [&](bool fails, std::string_view cause, std::string sentence, Value measured = Value::object()) {
     s.add(std::string(check_id), fails, std::string(cause), std::move(sentence), "adapter_config.json", std::move(measured));
   };
+  if (!(*config)["peft_type"].is_text())
+    add(true, "model.config-missing", "adapter_config.json names no peft_type: PEFT cannot tell what kind of adapter it is");
   std::vector<NamedTensor> tensors;
   for (auto& t : named_tensors(s, Role::weights))
     if (t.file.starts_with("adapter_model")) tensors.push_back(std::move(t));

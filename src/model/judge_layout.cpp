@@ -41,6 +41,30 @@ void judge_config(Survey& s) {
   s.is_lerobot = s.config["type"].is_text() && (s.config["input_features"].is_object() || s.config["output_features"].is_object());
 }
 
+void judge_content(Survey& s) {
+  std::vector<const ModelFile*> empty;
+  bool any = false;
+  for (const auto& f : s.files) {
+    if (f.role != Role::weights || s.damaged(f.name)) {
+      any = any || f.role == Role::weights;
+      continue;
+    }
+    const bool tensors = (f.safetensors && !f.safetensors->tensors.empty()) || (f.torch && (!f.torch->tensors.empty() || !f.torch->storages.empty()));
+    any = any || tensors;
+    if (f.torch && f.torch->format == TorchFormat::tar)
+      s.add("model.header", false, "model.header-invalid",
+            fmt::format("{} is a {}: its tensors are not read here, so nothing is known of them", f.name, torch_format_name(f.torch->format)), f.name,
+            Value::object({{"file", f.name}}), "save it again with a newer torch: torch.save(torch.load(FILE), NEW)");
+    else if (!tensors)
+      empty.push_back(&f);
+  }
+  // Beside weights a file without any may be something else.
+  if (any) return;
+  for (const auto* f : empty)
+    s.add("model.header", true, "model.header-invalid", fmt::format("{} is whole and holds no tensor: there is nothing to load", f->name), f->name,
+          Value::object({{"file", f->name}}));
+}
+
 namespace {
 
 constexpr std::size_t shown_names = 20;

@@ -154,6 +154,10 @@ std::optional<Value> read_json_object(const std::string& path) {
   return std::move(*value);
 }
 
+bool Survey::damaged(std::string_view file) const {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.fails && f.file == file; });
+}
+
 bool Survey::has(std::string_view name) const {
   std::error_code error;
   return is_directory && fs::is_regular_file(fs::path(root) / name, error);

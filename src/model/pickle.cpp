@@ -38,7 +38,8 @@ class Machine {
                                 : fail(problem_, fmt::format("{}: byte {}", where_, op_at_), "the pickle is damaged: fetch or save the file again");
       if (items_.size() > max_items) return fail(fmt::format("a pickle with more than {} values", max_items), std::string(where_));
     }
-    if (stack_.empty()) return fail("a pickle that leaves no value", fmt::format("{}: byte {}", where_, op_at_));
+    if (stack_.empty() || items_[stack_.back()].kind == Kind::mark)
+      return fail("a pickle that leaves no value", fmt::format("{}: byte {}", where_, op_at_));
     const Item& result = items_[stack_.back()];
     if (result.kind == Item::Kind::list)
       for (const auto child : result.children)

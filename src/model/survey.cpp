@@ -8,6 +8,7 @@ Result<std::shared_ptr<const Survey>> survey(const std::string& path, const std:
   auto out = std::make_shared<Survey>();
   if (auto opened = open_model(*out, path); !opened) return std::unexpected(opened.error());
   judge_config(*out);
+  judge_content(*out);
   judge_shards(*out);
   judge_pickles(*out);
   judge_values(*out);

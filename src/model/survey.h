@@ -59,6 +59,8 @@ struct Survey {
   std::string architecture;  ///< title of the family whose tensors were compared; empty: not known
   std::uint64_t tensors = 0, value_bytes = 0;
   std::vector<Finding> findings;
+  /// Is there a fault of this file already?
+  [[nodiscard]] bool damaged(std::string_view file) const;
   [[nodiscard]] bool has(std::string_view name) const;  ///< is there a file of this name in the directory?
   void add(std::string check, bool fails, std::string cause, std::string summary, std::string file = {}, Value measured = Value::object(),
            std::string text = {});
@@ -77,6 +79,8 @@ Result<std::shared_ptr<const Survey>> survey(const std::string& path, const std:
 // The parts of the survey, in the order in which they are made.
 Result<void> open_model(Survey& survey, const std::string& path);
 void judge_config(Survey& survey);
+/// Findings of model.header: whole files in which there is no tensor.
+void judge_content(Survey& survey);
 void judge_shards(Survey& survey);
 void judge_values(Survey& survey);
 void judge_pickles(Survey& survey);

@@ -196,6 +196,8 @@ KINDS = {
     "total_tasks": (V3, edit_info(lambda i: i.update(total_tasks=7)), "data.metadata-mismatch"),
     "no fps": (V3, edit_info(lambda i: i.pop("fps")), "data.metadata-mismatch"),
     "shape of the action": (V3, edit_info(lambda i: i["features"]["action"].update(shape=[5])), "data.metadata-mismatch"),
+    "a shape that no row has": (V3, edit_info(lambda i: i["features"]["action"].update(shape=[2**40], names=None)), "data.metadata-mismatch"),
+    "a dtype that does not exist": (V3, edit_info(lambda i: i["features"]["action"].update(dtype="complex")), "data.metadata-mismatch"),
     "length of an episode": (V3, episode(lambda e, i: e[i].update(length=e[i]["length"] + 1)), "data.metadata-mismatch"),
     "length of an episode, v2.1": (V21, jsonl("episodes.jsonl", lambda l, rng: [json.dumps({**json.loads(x), "length": json.loads(x)["length"] + (i == 1)}) for i, x in enumerate(l)]), "data.metadata-mismatch"),
     "start of an episode": (V3, episode(lambda e, i: e[i].update(dataset_from_index=e[i]["dataset_from_index"] - 2)), "data.metadata-mismatch"),
@@ -384,6 +386,19 @@ class Data(unittest.TestCase):
             process = run("data", "check", root, "--json")
             self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
             self.assertEqual(named(document(process)), set(), kind)
+
+    def test_links_are_followed_as_lerobot_does(self):
+        root = self.directory / "a"
+        make(root, **IMAGE3)
+        shutil.move(root / "data/chunk-000", self.directory / "chunk")
+        (root / "data/chunk-000").symlink_to(self.directory / "chunk")
+        (root / "data/up").symlink_to(root / "data")  # no second copy of the rows
+        shutil.move(root / "meta/episodes/chunk-000/file-000.parquet", self.directory / "blob")
+        (root / "meta/episodes/chunk-000/file-000.parquet").symlink_to(self.directory / "blob")
+        (self.directory / "b").symlink_to(root)
+        for path in (root, self.directory / "b"):
+            process = run("data", "check", path, "--json")
+            self.assertEqual((process.returncode, named(document(process))), (0, set()))
 
     def test_every_seeded_fault_is_found_and_named(self):
         clean = {}

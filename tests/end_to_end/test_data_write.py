@@ -2,9 +2,9 @@
 import json, pathlib, random, shutil, tempfile, unittest
 
 import datasets
-from datasets import CAMERA, FPS, TASKS, make, run
+from datasets import CAMERA, FPS, PICTURE, TASKS, make, run
 from harness import document
-from test_data import KINDS, RECORDED, V21, V3, VIDEO21, VIDEO3, edit_json, edit_rows, write_rows
+from test_data import KINDS, PICTURE_KINDS, RECORDED, V21, V3, VIDEO21, VIDEO3, edit_json, edit_rows, write_rows
 
 # What a repair may not invent: values, rows, pictures, texts, a rate that is contradicted. Everything else of KINDS must be repaired.
 REFUSED = {
@@ -167,6 +167,17 @@ class Write(unittest.TestCase):
                     e = episode_rows(out)
                     self.assertEqual([(x[f"videos/{CAMERA}/file_index"], round(x[f"videos/{CAMERA}/from_timestamp"] * FPS)) for x in e], [(0, 0), (0, 20), (0, 45), (1, 0), (1, 12)])
                     self.assertEqual([x["stats/index/min"] for x in e], [[0], [20], [45], [60], [72]])
+
+    def test_statistics_of_pictures_in_parquet_are_made_anew(self):
+        for name in ("mean of the pictures", "mean of the pictures, v2.1", "std of the pictures", "other pictures"):
+            with self.subTest(name):
+                kind, mutate, _ = PICTURE_KINDS[name]
+                root, out = self.directory / name, self.directory / (name + " repaired")
+                make(root, **kind)
+                mutate(root, random.Random(1))
+                self.assertEqual(run("data", "check", root, "--fix", "-o", out).returncode, 0)
+                self.passes(out)
+                self.assertEqual([r[PICTURE] for r in table(out)], [r[PICTURE] for r in table(root)])
 
     def test_images_arrays_and_their_statistics_survive_a_merge(self):
         for name in ("lerobot-0.3.3", "lerobot-0.4.4", "lerobot-0.6.1"):

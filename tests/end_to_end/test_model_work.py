@@ -286,6 +286,14 @@ class Budget(Case):
         process = run("model", "budget", path, "--gpu", gpu, "--json", *more)
         return process.returncode, document(process)
 
+    def test_a_gpu_without_a_unit_is_not_taken_for_a_part_of_a_name(self):
+        path = self.tmp / "config.json"
+        path.write_text(json.dumps(self.LLAMA))
+        for gpu in ("", "16", "0GiB", "-4GiB", "1e30GiB", "gfx9999"):
+            process = run("model", "budget", path, "--gpu", gpu)
+            self.assertEqual(process.returncode, 2, (gpu, process.stdout))
+            self.assertIn("--gpu", process.stderr)
+
     def test_the_static_lines_are_exact(self):
         code, value = self.budget(self.LLAMA, "--task", "train", "--batch", "1", "--tokens", "128", "--precision", "bf16")
         self.assertEqual(value["parameters"], 1235814400)  # that of the published 1B model

@@ -62,4 +62,5 @@ FF_KERNEL(finite_f64)(u64* r, const ff_vec* x, u64 vectors) {
     ff_atomic_min(&r[1], first);
   }
 }
-FF_KERNELS(finite, FF_K(finite_f32) FF_K(finite_f16) FF_K(finite_bf16) FF_K(finite_f64) FF_K(finite_e5m2) FF_K(finite_e4m3) FF_K(finite_fnuz) FF_K(finite_e8m0))
+FF_KERNELS(finite, FF_K(finite_f32) FF_K(finite_f16) FF_K(finite_bf16) FF_K(finite_f64) FF_K(finite_e5m2) FF_K(finite_e4m3) FF_K(finite_fnuz)
+                       FF_K(finite_e8m0))
