@@ -177,7 +177,8 @@ void Cleaner::detect() {
     if ((a == 0xFF && b == 0xFE) || (odd * 3 > n && even * 20 < n)) form_ = Form::utf16le;
     if ((a == 0xFE && b == 0xFF) || (even * 3 > n && odd * 20 < n)) form_ = Form::utf16be;
   }
-  if (form_ == Form::plain && (not_text_ = diagnosis::not_text(s.substr(0, kind_sample_bytes)))) {
+  if (form_ == Form::plain) not_text_ = diagnosis::not_text(s.substr(0, kind_sample_bytes));
+  if (not_text_) {
     form_ = Form::no_text;
     pending_.clear();
   }
