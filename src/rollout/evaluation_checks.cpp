@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check/table.h"
 #include "rollout/checks.h"
 #include "rollout/evaluation.h"
 #include "rollout/shared.h"
@@ -245,9 +246,6 @@ std::vector<Check> table() {
 
 }  // namespace
 
-std::span<const Check> evaluation_checks() {
-  static const std::vector<Check> all = table();
-  return all;
-}
+std::span<const Check> evaluation_checks() { return made_once<table>(); }
 
 }  // namespace ff::rollout

@@ -28,6 +28,17 @@ struct ActionShape {
 };
 ActionShape action_shape(const Survey& survey);
 
+/// Frames below which nothing is said.
+inline constexpr double few = 20;
+
+/// What a judge of actions has at hand: the survey that it reads and adds its findings to, and what the headers say of the action.
+class ActionJudge {
+ protected:
+  explicit ActionJudge(Survey& survey) : s_(survey), action_(action_shape(survey)) {}
+  Survey& s_;
+  ActionShape action_;
+};
+
 /// "x, y and 3 more".
 std::string list(const std::vector<std::string>& items, std::size_t shown = 4);
 

@@ -10,8 +10,6 @@
 namespace ff::rollout {
 namespace {
 
-constexpr double few = 20;  ///< frames below which nothing is said
-
 struct Column {
   Moments sent, raw, normalized;
   double steps = 0, step_squares = 0, spread = 0;  ///< within episodes: differences to the action before; squares about the episode's mean
@@ -20,9 +18,9 @@ struct Column {
   double beyond_one = 0;                           ///< of the raw values (else sent)
 };
 
-class Judge {
+class Judge : ActionJudge {
  public:
-  explicit Judge(Survey& s) : s_(s), action_(action_shape(s)) {}
+  explicit Judge(Survey& s) : ActionJudge(s) {}
 
   void run() {
     if (action_.dimensions == 0) return;
@@ -485,8 +483,6 @@ class Judge {
     s_.findings.push_back(std::move(f));
   }
 
-  Survey& s_;
-  ActionShape action_;
   std::vector<Column> columns_;
 };
 

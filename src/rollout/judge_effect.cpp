@@ -17,9 +17,9 @@ constexpr std::size_t max_lag = 4, early_frames = 12;
 using Point = std::array<double, 3>;
 using Maps = std::array<LinearMap3, max_lag + 1>;
 
-class Judge {
+class Judge : ActionJudge {
  public:
-  explicit Judge(Survey& s) : s_(s), action_(action_shape(s)) {}
+  explicit Judge(Survey& s) : ActionJudge(s) {}
 
   void run() {
     if (action_.tool.size() != 3) return;
@@ -229,8 +229,6 @@ class Judge {
     s_.findings.push_back(std::move(f));
   }
 
-  Survey& s_;
-  ActionShape action_;
   Maps delta_, target_, delta_early_, target_early_;
   std::array<Line, 3> follows_;
 };

@@ -11,11 +11,9 @@
 namespace ff::rollout {
 namespace {
 
-constexpr double few = 20;
-
-class Judge {
+class Judge : ActionJudge {
  public:
-  explicit Judge(Survey& s) : s_(s), action_(action_shape(s)) {}
+  explicit Judge(Survey& s) : ActionJudge(s) {}
 
   void run() {
     // Actions that say nothing say nothing about the gripper.
@@ -155,8 +153,6 @@ class Judge {
     }
   }
 
-  Survey& s_;
-  ActionShape action_;
   Moments command_, far_, near_;
   Line moves_, settled_, raw_to_sent_;
   double open_ = missing, closed_ = missing, other_ = 0;

@@ -12,7 +12,7 @@
 namespace ff::rollout {
 namespace {
 
-constexpr double few = 20, still_m = 0.002;
+constexpr double still_m = 0.002;
 constexpr std::size_t max_lag = 16;
 
 /// One camera over all frames.
@@ -32,9 +32,9 @@ struct Seen {
   }
 };
 
-class Judge {
+class Judge : ActionJudge {
  public:
-  explicit Judge(Survey& s) : s_(s), action_(action_shape(s)) {}
+  explicit Judge(Survey& s) : ActionJudge(s) {}
 
   void run() {
     measure();
@@ -394,8 +394,6 @@ class Judge {
     }
   }
 
-  Survey& s_;
-  ActionShape action_;
   std::map<std::string, Seen> cameras_;
   bool fresh_ = false;  ///< frames within a chunk have pictures of their own
   std::array<Moments, max_lag + 1> state_error_;

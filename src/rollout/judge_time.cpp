@@ -10,11 +10,9 @@
 namespace ff::rollout {
 namespace {
 
-constexpr double few = 20;
-
-class Judge {
+class Judge : ActionJudge {
  public:
-  explicit Judge(Survey& s) : s_(s), action_(action_shape(s)) {}
+  explicit Judge(Survey& s) : ActionJudge(s) {}
 
   void run() {
     measure();
@@ -127,8 +125,6 @@ class Judge {
           {{"chunk_step, action.sent", 0, fmt::format("mean change {:.3g} at borders, {:.3g} inside", border_.mean(), inside_.mean())}}, false);
   }
 
-  Survey& s_;
-  ActionShape action_;
   std::vector<double> steps_;
   Moments border_, inside_;
   double fps_ = missing, trained_fps_ = missing;

@@ -40,9 +40,16 @@ std::string policy_of(const CheckContext& context) {
   return left == context.scratch->end() || left->second == nullptr ? std::string() : *std::static_pointer_cast<std::string>(left->second);
 }
 
+/// Without what Python prints of destructors while it ends: an error of its own kind each time, and never the reason.
+std::string_view without_destructors(std::string_view err) {
+  const auto failed = err.find("Traceback (most recent call last)"), ignored = err.find("Exception ignored in");
+  return failed == std::string_view::npos || ignored == std::string_view::npos || ignored < failed ? err : err.substr(0, ignored);
+}
+
 /// Why it failed, from what it printed.
 CheckResult failure(const ChildResult& child, const CheckContext& context, const std::string& command) {
-  const std::string said = child.err + "\n" + child.out;
+  const std::string_view err = without_destructors(child.err);
+  const std::string said = child.out + "\n" + std::string(err);
   std::string cause = child.timed_out ? "training.stall" : "training.configuration";
   std::string title;
   if (const auto explained = diagnosis::explain_texts({{"lerobot-eval.log", said}}, context.knowledge)) {
@@ -54,7 +61,8 @@ CheckResult failure(const ChildResult& child, const CheckContext& context, const
         break;
       }
   }
-  const auto last = trim(said.size() > 600 ? std::string_view(said).substr(said.size() - 600) : std::string_view(said));
+  const std::string_view tail = trim(err).empty() ? std::string_view(said) : trim(err);
+  const auto last = trim(tail.size() > 600 ? tail.substr(tail.size() - 600) : tail);
   return CheckResult::fail(cause, fmt::format("lerobot-eval ended with {}{}", child.describe(), title.empty() ? "" : ": " + title),
                            Value::object({{"command", command}, {"ended", child.describe()}}))
       .because({"lerobot-eval", 0, std::string(last)});

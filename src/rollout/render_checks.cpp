@@ -12,6 +12,7 @@
 
 #include "base/dynlib.h"
 #include "base/text.h"
+#include "check/table.h"
 #include "python/python.h"
 #include "rollout/checks.h"
 #include "rollout/perceptual.h"
@@ -413,9 +414,6 @@ std::vector<Check> table() {
 
 }  // namespace
 
-std::span<const Check> render_checks() {
-  static const std::vector<Check> all = table();
-  return all;
-}
+std::span<const Check> render_checks() { return made_once<table>(); }
 
 }  // namespace ff::rollout

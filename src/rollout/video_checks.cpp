@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "check/table.h"
 #include "rollout/checks.h"
 #include "rollout/linear.h"
 #include "rollout/shared.h"
@@ -113,7 +114,8 @@ CheckResult playable(const CheckContext& context) {
     if (!v.mp4) continue;
     const auto codec = media::codec_name(v.mp4->codec);
     if (codec != "h264" && codec != "av1" && codec != "vp9")
-      bad.add(v, fmt::format("{} plays in no browser", codec == "mpeg4" ? "MPEG-4 Part 2 (mp4v)" : codec));
+      bad.add(v,
+              codec == "mpeg4" ? std::string("MPEG-4 Part 2 (mp4v) plays in no browser") : fmt::format("{} does not play in every browser", codec));
     else if (!v.mp4->pixel_format.empty() && v.mp4->pixel_format != "yuv420p")
       bad.add(v, fmt::format("{} {} ({}): browsers play yuv420p", codec, v.mp4->pixel_format, v.mp4->profile));
     else if (v.mp4->width % 2 != 0 || v.mp4->height % 2 != 0)
@@ -213,9 +215,6 @@ std::vector<Check> table() {
 
 }  // namespace
 
-std::span<const Check> video_checks() {
-  static const std::vector<Check> all = table();
-  return all;
-}
+std::span<const Check> video_checks() { return made_once<table>(); }
 
 }  // namespace ff::rollout

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "check/table.h"
 #include "training/judge.h"
 #include "training/workload.h"
 
@@ -132,12 +133,18 @@ std::vector<Row> step_table() {
              &judge_weights),
       experiment("step.inputs-range", step, "Are the inputs what normalisation should give?",
                  "Smallest and largest of what the network gets, and of the raw values behind it: pixels 0 to 1 before normalisation, normalised "
-                 "values within 20 deviations.",
+                 "values within 20 deviations. With lerobot-train: the dataset's statistics under the checkpoint's normaliser.",
                  {"data.statistics", "closed-loop.observation-mismatch"}, {"step.runs"}),
-      experiment("step.parameters-move", step, "Does each parameter group that should move do so?",
-                 "Compares every group before and after the steps, relative to its own size.", {"training.gradient-zero"}, {"step.runs"}),
-      experiment("step.frozen-still", step, "Does nothing frozen move?", "Compares frozen parameters before and after the steps, bit for bit.",
-                 {"training.configuration"}, {"step.runs"}),
+      experiment(
+          "step.parameters-move", step, "Does each parameter group that should move do so?",
+          "Compares every group before and after the steps, relative to its own size. With a user's command: the safetensors weights of its first "
+          "and last checkpoint, against the number of trained parameters that its log states.",
+          {"training.gradient-zero"}, {"step.runs"}),
+      experiment(
+          "step.frozen-still", step, "Does nothing frozen move?",
+          "Compares frozen parameters before and after the steps, bit for bit. With a user's command: no more may move between two checkpoints than "
+          "its log says is trained.",
+          {"training.configuration"}, {"step.runs"}),
       experiment("step.reproducible", step, "Does the same seed give the same step?",
                  "Runs the same steps twice from the same seed and compares losses and parameters bit for bit.", {"precision.nondeterministic"},
                  {"step.runs"}),
@@ -189,7 +196,7 @@ std::vector<Row> resume_table() {
       experiment("resume.torn-save", resume, "Is a save that was stopped never taken for a whole one?",
                  "Saves onto a file system that is full, into a directory that cannot be written, and from a writer that is killed on the way; "
                  "afterwards the earlier checkpoint must still "
-                 "be the newest one and whole.",
+                 "be the newest one and whole. Warns of a program that leaves a torn checkpoint under its final name.",
                  {"training.checkpoint-write-failed"}),
       experiment("resume.restore-rate", resume, "Does every restore succeed?",
                  "Restores the same checkpoint several times, each time in a new process, and compares what came back.",
@@ -214,13 +221,11 @@ bool answered_by_files(std::string_view check_id, bool checkpoints) {
 }
 
 std::span<const Check> step_checks() {
-  static const std::vector<Check> all = checks_of(step_table());
-  return all;
+  return made_once<[] { return checks_of(step_table()); }>();
 }
 
 std::span<const Check> resume_checks() {
-  static const std::vector<Check> all = checks_of(resume_table());
-  return all;
+  return made_once<[] { return checks_of(resume_table()); }>();
 }
 
 }  // namespace ff::training

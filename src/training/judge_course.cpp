@@ -50,12 +50,14 @@ constexpr Ending endings[] = {
     {EventKind::disk_full, "runtime.disk-full", "the disk or quota is full"},
     {EventKind::shared_memory, "container.shared-memory-small", "shared memory for the loader's workers ran out"},
     {EventKind::host_memory, "memory.host-exhausted", "the kernel killed it for host memory"},
+    {EventKind::scheduler, "training.killed", "the batch system ended the job"},
     {EventKind::worker_died, "memory.host-exhausted", "a loader worker died"},
     {EventKind::rank_lost, "communication.rank-lost", "a rank was lost"},
     {EventKind::killed, "training.killed", killed_words},
     {EventKind::interrupted, "training.stall", "a person interrupted it"},
     {EventKind::exception, "training.configuration", "it ended with an exception"},
     {EventKind::traceback, "training.configuration", "it ended with a traceback"},
+    {EventKind::cancelled, "training.killed", "the batch system ended the job's processes, and does not say why"},
 };
 
 }  // namespace
@@ -204,6 +206,7 @@ CheckResult judge_interruption(const Log& log) {
     }
     const std::size_t gone_on = log.records.size() - std::min(first->after_record, log.records.size());
     if (count > 1) summary += fmt::format("; {} interruptions in all", count);
+    if (kind->kind == EventKind::scheduler) summary += ": " + first->text.substr(0, 160);
     // An exception line often follows: it says what.
     for (const auto& e : log.events)
       if (e.kind == EventKind::exception && e.after_record == first->after_record && &e != first) summary += ": " + e.text.substr(0, 160);

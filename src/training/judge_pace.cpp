@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "training/judge.h"
@@ -60,8 +62,29 @@ Growth growth(const Points& p) {
   const std::size_t half = p.x.size() / 2;
   const auto late = robust_slope(std::span(p.x).subspan(half), std::span(p.y).subspan(half));
   const double span = p.x.back() - p.x.front();
-  g.grows = g.slope.low > 0 && late.low > 0 && g.slope.value * span > 0.02 * g.level && falls * 5 <= p.y.size();
+  // What fills up and comes to rest grows there by far less than the whole.
+  g.grows = g.slope.low > 0 && late.low > 0 && late.value > 0.2 * g.slope.value && g.slope.value * span > 0.02 * g.level && falls * 5 <= p.y.size();
   return g;
+}
+
+/// What is held from epoch to epoch grows in steps, which a slope over all readings does not see: the median of each epoch is
+/// above the one before by more than readings scatter within an epoch, and it does not come to rest. MiB an epoch; nothing: it does not.
+std::optional<double> growth_by_epoch(const Points& p) {
+  std::map<double, std::vector<double>> epochs;
+  for (std::size_t i = 0; i < p.y.size(); ++i)
+    if (const double e = p.records[i]->of(Quantity::epoch); std::isfinite(e)) epochs[std::floor(e)].push_back(p.y[i]);
+  std::vector<double> level, scatter;
+  for (auto& [epoch, readings] : epochs) {
+    if (readings.size() < 2) continue;
+    level.push_back(median(readings));
+    for (const double y : readings) scatter.push_back(std::abs(y - level.back()));
+  }
+  if (level.size() < 4) return std::nullopt;
+  const double mean = (level.back() - level.front()) / static_cast<double>(level.size() - 1), noise = 3 * median(scatter);
+  for (std::size_t i = 1; i < level.size(); ++i)
+    if (!(level[i] - level[i - 1] > noise) || !(level[i] > level[i - 1])) return std::nullopt;
+  if (level.back() - level.front() < 0.02 * level.front() || level.back() - level[level.size() - 2] < 0.25 * mean) return std::nullopt;
+  return mean;
 }
 
 std::vector<double> all_of(const Log& log, Quantity q) {
@@ -93,9 +116,11 @@ CheckResult judge_memory(const Log& log) {
     double epochs = per_step(p, [](const Record& r) { return r.of(Quantity::epoch); });
     if (std::isfinite(hours)) entry.set("slope_mib_per_hour", g.slope.value / hours / mib);
     if (std::isfinite(epochs)) entry.set("slope_mib_per_epoch", g.slope.value / epochs / mib);
+    const auto stairs = g.grows ? std::nullopt : growth_by_epoch(p);
+    if (stairs) entry.set("rise_mib_per_epoch", *stairs / mib);
     measured.set(name, entry);
     plain += fmt::format("{}{} {:.0f} MiB", plain.empty() ? "" : ", ", quantity_name(q), g.level / mib);
-    if (!g.grows || !summary.empty()) continue;
+    if ((!g.grows && !stairs) || !summary.empty()) continue;
     from = p.records.front();
     to = p.records.back();
     fragmented = q == Quantity::reserved;
@@ -104,6 +129,7 @@ CheckResult judge_memory(const Log& log) {
                           g.slope.high / mib);
     if (std::isfinite(epochs)) summary += fmt::format(", {:.3g} MiB an epoch", g.slope.value / epochs / mib);
     if (std::isfinite(hours)) summary += fmt::format(", {:.0f} MiB an hour", g.slope.value / hours / mib);
+    if (stairs) summary = fmt::format("{} rises with every epoch, by {:.3g} MiB", quantity_name(q), *stairs / mib);
     summary += fmt::format(": {:.0f} MiB more over {:.0f} steps. ", g.total / mib, to->step - from->step);
     summary += fragmented ? "What is allocated does not grow, so shapes that change from step to step break it into pieces"
                : host     ? "On the host: a loader, a cache of decoded frames, or a list of logged objects holds it"

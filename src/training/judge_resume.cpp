@@ -62,6 +62,14 @@ bool goes_on(const Log& log, const Seam& s) {
   return std::isfinite(r.step) && std::isfinite(s.last) && !(r.step <= every(log) && s.last > 2 * every(log));
 }
 
+/// The losses behind the seam are those before it, far below those with which the run began.
+bool keeps_weights(const Log& log, const Seam& s) {
+  const auto begin = side(log, 0, 3, Quantity::loss), before = side(log, s.after > 5 ? s.after - 5 : 0, s.after, Quantity::loss),
+             after = side(log, s.after, s.after + 3, Quantity::loss);
+  if (begin.size() < 3 || before.size() < 3 || after.size() < 3) return false;
+  return median(before) < 0.5 * median(begin) && median(after) < 1.5 * median(before);
+}
+
 }  // namespace
 
 CheckResult judge_resume_start(const Log& log) {
@@ -94,7 +102,8 @@ CheckResult judge_resume_step(const Log& log) {
     const Record& r = log.records[s.after];
     if (!std::isfinite(r.step) || !std::isfinite(s.last)) continue;
     const bool restarts = r.step <= every(log) + 0.5 * r.step_unit && s.last > 2 * every(log);
-    if (s.banner && restarts && !s.announced && !std::isfinite(s.saved)) continue;  // a second run in the same file, nothing was saved before
+    // A second run in the same file, nothing was saved before: unless its loss shows that it has the first one's weights.
+    if (s.banner && restarts && !s.announced && !std::isfinite(s.saved) && !keeps_weights(log, s)) continue;
     const bool below_save = std::isfinite(s.saved) && r.step < s.saved + 0.5 - 0.5 * r.step_unit;
     if (!restarts && s.banner && !below_save) continue;
     if (Value plot = plot_points(

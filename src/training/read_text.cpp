@@ -129,6 +129,13 @@ std::optional<Number> number_at(std::string_view s, std::size_t at, bool big) {
   return out;
 }
 
+/// Behind "tensor(", "array(", "np.float32(": values printed without .item() ("loss: tensor(0.1234, device='cuda:0')").
+std::size_t behind_call(std::string_view s, std::size_t at) {
+  for (const std::string_view call : {"tensor(", "array(", "Array(", "np.float64(", "np.float32(", "np.float16(", "jnp.float32("})
+    if (s.substr(at).starts_with(call)) return at + call.size();
+  return at;
+}
+
 /// Names that may stand before a bare blank and a number ("Loss 0.12", "step 100").
 bool may_stand_alone(std::string_view key) {
   const std::string k = lower(key);
@@ -172,7 +179,11 @@ Scan scan(std::string_view s) {
       separator = true;
       ++at;
       while (at < s.size() && s[at] == ' ' && at - end < 8) ++at;
-    } else if (at != end + 1 || s[end] != ' ' || !may_stand_alone(key)) {
+    } else if (end < s.size() && s[end] == ' ' && may_stand_alone(key)) {
+      // Columns are padded: "iteration      100/    8000".
+      at = std::min(s.find_first_not_of(' ', end), s.size());
+      if (at - end > 16) continue;
+    } else if (key != "ms") {
       continue;
     }
     if (at < s.size() && (s[at] == '\'' || s[at] == '"')) ++at;
@@ -184,7 +195,16 @@ Scan scan(std::string_view s) {
       if (key == "rate" && lower(before).ends_with("learning")) key = "learning_rate";
       if ((key == "loss" || key == "Loss") && of_another_set(before.substr(before.size() > 24 ? before.size() - 24 : 0))) continue;
     }
+    // Megatron: "elapsed time per iteration (ms): 123.4"; its "iteration" is the step only where a number follows at once.
+    if (key == "ms" && lower(s.substr(0, key_begin)).ends_with("per iteration (") && s.substr(end).starts_with("): ")) {
+      if (const auto time = number_at(s, end + 3, false)) {
+        if (!out.record.holds(Quantity::step_s)) out.record.set(Quantity::step_s, time->value / 1000);
+        i = time->end;
+      }
+      continue;
+    }
     const auto named = known_metric(key);
+    at = behind_call(s, at);
     const auto number = number_at(s, at, named && named->step);
     if (!number) continue;
     if (!separator && number->end < s.size() && (letter(s[number->end]) || s[number->end] == '_')) continue;
@@ -289,10 +309,22 @@ constexpr std::array phrases{
     Phrase{"hipErrorLaunchFailure", EventKind::gpu_fault},
     Phrase{"Watchdog caught collective operation timeout", EventKind::rank_lost},
     Phrase{"ChildFailedError", EventKind::rank_lost},
+    Phrase{"DUE TO TIME LIMIT", EventKind::scheduler},
+    Phrase{"DUE TO PREEMPTION", EventKind::scheduler},
+    Phrase{"DUE TO NODE FAILURE", EventKind::scheduler},
+    Phrase{"TERM_RUNLIMIT", EventKind::scheduler},
+    Phrase{"=>> PBS: job killed", EventKind::scheduler},
+    Phrase{"SIGTERM death signal", EventKind::killed},
+    Phrase{"Received SIGTERM", EventKind::killed},
+    Phrase{"SIGTERM received", EventKind::killed},
+    Phrase{"Signal 15 (SIGTERM)", EventKind::killed},
+    Phrase{"exitcode : -15", EventKind::killed},
     Phrase{"KeyboardInterrupt", EventKind::interrupted},
     Phrase{"Signal 9 (SIGKILL)", EventKind::killed},
     Phrase{"exitcode : -9", EventKind::killed},
     Phrase{"(core dumped)", EventKind::killed},
+    Phrase{"slurmstepd: error: *** JOB", EventKind::cancelled},
+    Phrase{"slurmstepd: error: *** STEP", EventKind::cancelled},
     Phrase{"Gradient overflow. Skipping step", EventKind::skipped_step},
     Phrase{"Traceback (most recent call last)", EventKind::traceback},
 };

@@ -70,6 +70,8 @@ enum class EventKind {
   device_memory,  ///< out of GPU memory
   host_memory,    ///< killed for memory
   killed,         ///< by a signal
+  scheduler,      ///< the batch system ended the job and says why (time limit, preemption, lost node)
+  cancelled,      ///< it ended the job's processes, which also follows a failure of their own
   disk_full,
   shared_memory,
   worker_died,

@@ -3,34 +3,25 @@
 // Words in the command that are filled in: {out} a directory for the run, {steps} how many to train, {save_every} after how
 // many to save, {resume:…} what is added to go on from the checkpoint (left out otherwise).
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 
-#include "base/file.h"
-#include "base/process.h"
 #include "base/seconds.h"
 #include "base/text.h"
 #include "check/workload_words.h"
 #include "python/python.h"
+#include "training/command.h"
 #include "training/judge.h"
 #include "training/statistics.h"
-#include "training/workload.h"
 
 namespace ff::training {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Plan {
-  std::vector<std::string> argv;
-  std::uint64_t steps = 20, save_every = 10;
-  bool fills_out = false, resumes = false;
-  fs::path root;  ///< runs go below it
-};
 
 std::vector<std::string> filled(const Plan& plan, const fs::path& out, bool resume) {
   std::vector<std::string> argv;
@@ -98,41 +89,35 @@ Result<Plan> plan_of(const CheckContext& context, const Work& work) {
   return plan;
 }
 
-struct Attempt {
-  ChildResult child;
-  Log log;
-  fs::path out;
-};
+/// Where a program keeps its checkpoints within its directory.
+fs::path checkpoints_of(const fs::path& out) { return fs::exists(out / "checkpoints") ? out / "checkpoints" : out; }
 
-Attempt attempt(const Plan& plan, const fs::path& out, bool resume, const std::string& name) {
-  Attempt a;
-  a.out = out;
-  ChildOptions child;
-  child.argv = filled(plan, out, resume);
-  child.time_limit = std::chrono::minutes(30);
-  child.output_limit_bytes = 64U << 20U;
-  a.child = run_child(child);
-  a.log.sources.push_back(name);
-  // Programs print records on either stream; the streams are read one after the other.
-  read_text(a.child.out, 0, a.log);
-  a.log.sources.push_back(name + ", standard error");
-  Log errors;
-  errors.sources = a.log.sources;
-  read_text(a.child.err, 1, errors);
-  if (a.log.records.empty()) {
-    a.log.records = std::move(errors.records);
-    for (auto& f : errors.formats) a.log.formats.push_back(std::move(f));
-    for (const auto& e : a.log.events) errors.events.push_back(e);
-    a.log.events = std::move(errors.events);
-    for (const auto& [key, value] : errors.settings.members()) a.log.settings.set(key, value);
-  } else {
-    for (auto e : errors.events) {
-      e.after_record = a.log.records.size();
-      a.log.events.push_back(std::move(e));
-    }
-  }
-  finish(a.log);
-  return a;
+/// The command inside a shell that holds it back; its own words are "$@".
+std::vector<std::string> hindered(std::vector<std::string> argv, const fs::path& out, const Hindrance& h) {
+  const std::string root = checkpoints_of(out).string();
+  std::string script;
+  if (h.file_bytes > 0) script = fmt::format("ulimit -f {} || {{ echo '{}' >&2; exit 125; }}; exec \"$@\"", h.file_bytes / 512, hindrance_failed);
+  if (h.killed_at_save)
+    // The group is killed, this shell with it: a program may have children that write.
+    script =
+        "root=$1; shift; before=$(ls -A \"$root\" | wc -l); \"$@\" & one=$!; "
+        "while kill -0 $one 2>/dev/null; do [ \"$(ls -A \"$root\" | wc -l)\" -le \"$before\" ] || kill -9 0; sleep 0.01; done; wait $one";
+  if (h.read_only)
+    // Rights do not count for root: then a mount of its own, which needs the right to mount.
+    script = ::geteuid() == 0 ? fmt::format(
+                                    "root=$1; shift; mount --bind \"$root\" \"$root\" && mount -o remount,ro,bind \"$root\" || {{ echo '{}' >&2; "
+                                    "exit 125; }}; exec \"$@\"",
+                                    hindrance_failed)
+                              : std::string("root=$1; shift; chmod a-w \"$root\"; \"$@\"; status=$?; chmod u+w \"$root\"; exit $status");
+  if (script.empty()) return argv;
+  std::vector<std::string> out_argv;
+  if (h.read_only && ::geteuid() == 0) out_argv = {"unshare", "-m"};
+  for (const char* word : {"/bin/sh", "-c"}) out_argv.emplace_back(word);
+  out_argv.push_back(script);
+  out_argv.emplace_back("sh");
+  if (h.killed_at_save || h.read_only) out_argv.push_back(root);
+  out_argv.insert(out_argv.end(), argv.begin(), argv.end());
+  return out_argv;
 }
 
 CheckResult judge_end(const Attempt& a, const Plan& plan, const std::string& what) {
@@ -166,20 +151,24 @@ struct Difference {
   double largest = 0;
 };
 
+/// What places a record within a run: its step, or, where a program prints none (HF Trainer), its epoch.
+double place_of(const Record& r) { return std::isfinite(r.step) ? r.step : r.of(Quantity::epoch); }
+
 Difference compare(const Log& a, const Log& b, Quantity q, double bound) {
   Difference out;
   std::map<double, double> of_a;
   for (const auto& r : a.records)
-    if (r.holds(q) && std::isfinite(r.step)) of_a[r.step] = r.of(q);
+    if (r.holds(q) && std::isfinite(place_of(r))) of_a[place_of(r)] = r.of(q);
   for (const auto& r : b.records) {
-    const auto found = r.holds(q) ? of_a.find(r.step) : of_a.end();
+    const auto found = r.holds(q) ? of_a.find(place_of(r)) : of_a.end();
     if (found == of_a.end()) continue;
     ++out.compared;
-    const double x = found->second, y = r.of(q), off = x == y ? 0 : std::abs(x - y) / std::max({std::abs(x), std::abs(y), 1e-12});
+    const double x = found->second, y = r.of(q);
+    const double off = x == y || (std::isnan(x) && std::isnan(y)) ? 0 : std::abs(x - y) / std::max({std::abs(x), std::abs(y), 1e-12});
     out.largest = std::max(out.largest, off);
     if (!out.step && !(off <= bound)) {
-      out.step = r.step;
-      out.what = fmt::format("{} at step {:.0f}: {:.6g} and {:.6g}", quantity_name(q), r.step, x, y);
+      out.step = place_of(r);
+      out.what = fmt::format("{} at {} {:.6g}: {:.6g} and {:.6g}", quantity_name(q), std::isfinite(r.step) ? "step" : "epoch", place_of(r), x, y);
     }
   }
   return out;
@@ -206,12 +195,49 @@ CheckResult performance(const Attempt& a) {
                            measured);
 }
 
-/// The straight run's directory, reduced to its checkpoint of step `keep`.
+std::shared_ptr<CommandRuns> kept(const CheckContext& context) {
+  if (context.scratch == nullptr) return nullptr;
+  return std::static_pointer_cast<CommandRuns>((*context.scratch)["training-command"]);
+}
+
+}  // namespace
+
+Attempt attempt(const Plan& plan, const fs::path& out, bool resume, const std::string& name, const Hindrance& hindrance) {
+  Attempt a;
+  a.out = out;
+  ChildOptions child;
+  child.argv = hindered(filled(plan, out, resume), out, hindrance);
+  child.time_limit = std::chrono::minutes(30);
+  child.output_limit_bytes = 64U << 20U;
+  a.child = run_child(child);
+  a.log.sources.push_back(name);
+  // Programs print records on either stream; the streams are read one after the other.
+  read_text(a.child.out, 0, a.log);
+  a.log.sources.push_back(name + ", standard error");
+  Log errors;
+  errors.sources = a.log.sources;
+  read_text(a.child.err, 1, errors);
+  if (a.log.records.empty()) {
+    a.log.records = std::move(errors.records);
+    for (auto& f : errors.formats) a.log.formats.push_back(std::move(f));
+    for (const auto& e : a.log.events) errors.events.push_back(e);
+    a.log.events = std::move(errors.events);
+    for (const auto& [key, value] : errors.settings.members()) a.log.settings.set(key, value);
+  } else {
+    for (auto e : errors.events) {
+      e.after_record = a.log.records.size();
+      a.log.events.push_back(std::move(e));
+    }
+  }
+  finish(a.log);
+  return a;
+}
+
 Result<void> copy_up_to(const fs::path& from, const fs::path& to, std::int64_t keep) {
   std::error_code error;
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
   if (error) return fail("cannot be copied: " + error.message(), from.string());
-  const fs::path root = fs::exists(to / "checkpoints") ? to / "checkpoints" : to;
+  const fs::path root = checkpoints_of(to);
   std::string kept;
   for (const auto& entry : fs::directory_iterator(root, error)) {
     const std::string name = entry.path().filename();
@@ -231,19 +257,6 @@ Result<void> copy_up_to(const fs::path& from, const fs::path& to, std::int64_t k
   }
   return {};
 }
-
-struct Kept {
-  Plan plan;
-  Attempt straight;
-  std::optional<TemporaryDirectory> place;
-};
-
-std::shared_ptr<Kept> kept(const CheckContext& context) {
-  if (context.scratch == nullptr) return nullptr;
-  return std::static_pointer_cast<Kept>((*context.scratch)["training-command"]);
-}
-
-}  // namespace
 
 void try_command_step(const CheckContext& context, Work& work) {
   auto plan = plan_of(context, work);
@@ -266,7 +279,7 @@ void try_command_step(const CheckContext& context, Work& work) {
     work.resume_done = true;
     return;
   }
-  auto state = std::make_shared<Kept>();
+  auto state = std::make_shared<CommandRuns>();
   state->plan = std::move(*plan);
   auto place = TemporaryDirectory::make("firstfault-train");
   if (!place) {
@@ -295,6 +308,7 @@ void try_command_step(const CheckContext& context, Work& work) {
   if (const fs::path policy = a.out / "checkpoints/last/pretrained_model"; context.scratch != nullptr && fs::exists(policy))
     (*context.scratch)[trained_policy_key] = std::make_shared<std::string>(policy);
   work.tried["step.performance"] = performance(a);
+  if (work.checkpoints && *work.checkpoints) judge_movement(context, **work.checkpoints, a.log, work);
   if (!state->plan.fills_out) return;
   context.progress("… running it again from the same seed");
   const Attempt again = attempt(state->plan, state->plan.root / "again", false, "second run");
@@ -318,7 +332,15 @@ void try_command_step(const CheckContext& context, Work& work) {
 
 void try_command_resume(const CheckContext& context, Work& work) {
   const auto state = kept(context);
-  if (state == nullptr || !state->straight.child.ok()) return;
+  if (state == nullptr) return;
+  if (!state->straight.child.ok()) {
+    // Alone this rung would otherwise say nothing about a workload that does not run.
+    const Error dead{"the workload does not run: " + state->straight.child.describe(), join(state->plan.argv, " "),
+                     "firstfault check --rung step says why", 3};
+    work.tried["resume.continues"] = CheckResult::error(dead);
+    work.log = std::unexpected(dead);
+    return;
+  }
   const Plan& plan = state->plan;
   if (!plan.fills_out || !plan.resumes) {
     work.tried["resume.continues"] = CheckResult::skip("the command has no {out} and {resume:…}: it cannot be stopped and continued from here");
@@ -341,6 +363,7 @@ void try_command_resume(const CheckContext& context, Work& work) {
     return;
   }
   if (auto tree = read_checkpoints(out.string()); tree) work.checkpoints = std::move(tree);
+  try_command_saves(context, *state, resumed, work);
   Value measured = Value::object({{"steps", plan.steps}, {"interrupted_at", plan.save_every}});
   const double first = resumed.log.records.empty() ? unknown : resumed.log.records.front().step;
   measured.set("first_step", first);
@@ -372,7 +395,20 @@ void try_command_resume(const CheckContext& context, Work& work) {
     }
     measured.set("final_weights", same);
   }
+  // Nothing was compared: neither do the logs share a step, nor can the weights be told.
+  if (loss.compared == 0 && same != "equal" && same != "different") {
+    answer =
+        CheckResult::skip("the straight and the continued run print no losses at the same steps, and their last weights are no safetensors files");
+    return;
+  }
   if (!loss.step && same != "different") {
+    if (loss.compared == 0) {
+      answer = CheckResult::pass(
+          fmt::format("{} steps straight, and {} + save + another process + {}: the same weights to the bit (no losses at the same steps)",
+                      plan.steps, plan.save_every, plan.steps - plan.save_every),
+          measured);
+      return;
+    }
     answer = CheckResult::pass(fmt::format("{} steps straight, and {} + save + another process + {}: the same losses{}", plan.steps, plan.save_every,
                                            plan.steps - plan.save_every, same == "equal" ? " and the same weights to the bit" : ""),
                                measured);

@@ -1,8 +1,8 @@
 """firstfault rollout, render and video: documents, exit codes, real shapes of result files."""
-import json, os, pathlib, sys, tempfile, unittest
+import json, os, pathlib, subprocess, sys, tempfile, unittest
 
 import episodes
-from harness import ROOT, document, run
+from harness import BINARY, ROOT, document, run
 
 
 class Rollout(unittest.TestCase):
@@ -189,6 +189,18 @@ class RenderAndVideo(unittest.TestCase):
         self.assertEqual(run("video", "check", "/nonexistent.mp4").returncode, 2)
 
 
+class Rendering(unittest.TestCase):
+    def test_what_a_command_may_not_need_is_no_fault_until_it_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as root:
+            def climb(**variables):
+                plain = {k: v for k, v in os.environ.items() if k not in ("MUJOCO_GL", "PYOPENGL_PLATFORM", "DISPLAY")}
+                done = subprocess.run([BINARY, "check", "--workload", "command", "--results", root, "--rung", "episode", "--device", "cpu", "--runs", root + "/runs", "--json", "--", "true"],
+                                      env=plain | {"__EGL_VENDOR_LIBRARY_FILENAMES": "/nonexistent.json"} | variables, capture_output=True, text=True, timeout=120)
+                return {c["id"]: c for r in document(done)["rungs"] for c in r["checks"]}["episode.render-egl"]
+            self.assertEqual(climb()["status"], "warn")
+            self.assertEqual(climb(MUJOCO_GL="egl")["status"], "fail")
+
+
 class Lerobot(unittest.TestCase):
     """--workload lerobot at rungs 7 and 8: what lerobot-eval is called with, and what becomes of its results and its end."""
 
@@ -219,6 +231,16 @@ out = pathlib.Path(next(a for a in sys.argv if a.startswith("--output_dir=")).sp
                    "--json", "--", *words)
         value = document(done)
         return done.returncode, {c["id"]: c for r in value["rungs"] for c in r["checks"]}
+
+    def test_what_destructors_print_at_the_end_is_not_the_reason(self):
+        noise = ("Traceback (most recent call last):\\n  File 'lerobot_eval.py', line 202, in rollout\\nKeyError: 'is_success'\\n"
+                 "Exception ignored in: <function GLContext.__del__ at 0x7f48>\\nTraceback (most recent call last):\\n"
+                 "OpenGL.raw.EGL._errors.EGLError: EGLError(\\n\\terr = EGL_NOT_INITIALIZED,\\n\\tbaseOperation = eglDestroyContext,\\n)\\n")
+        code, checks = self.climb(f'sys.stderr.write("{noise}"); sys.exit(1)', "--env.type=pusht", rung="episode")
+        found = checks["episode.present"]
+        self.assertEqual((code, found["status"]), (1, "fail"))
+        self.assertNotIn("render.egl-unavailable", found["causes"])
+        self.assertTrue(found["evidence"][0]["text"].endswith("KeyError: 'is_success'"), found["evidence"])
 
     def results(self, successes):
         metrics = {"sum_rewards": [1.0] * len(successes), "max_rewards": [1.0] * len(successes), "successes": successes, "video_paths": []}

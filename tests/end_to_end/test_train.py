@@ -1,5 +1,5 @@
 """train check and train resume as a user runs them: exit codes, documents against their schemas, errors that name the file."""
-import json, math, os, pathlib, struct, tempfile, unittest
+import json, math, os, pathlib, struct, sys, tempfile, unittest
 
 import models
 from harness import BINARY, ROOT, document, run
@@ -251,6 +251,39 @@ class Workloads(unittest.TestCase):
         fault, checks = self.climb("resume", *self.REFERENCE, "{resume:--resume --fault restore-step-zero}")
         self.assertIn(fault, ("resume.step-continues", "resume.step-agrees", "resume.continues"))
         self.assertEqual(checks[fault]["causes"][0], "training.resume-reset")
+
+    def toy(self, rung, *words):
+        program = pathlib.Path(__file__).with_name("toy_trainer.py")
+        os.environ["TOY_COUNTER"] = str(self.root / "count")
+        return self.climb(rung, "--workload", "command", "--", sys.executable, program, "{out}", "{steps}", "{save_every}", "{resume:--resume}", *words)
+
+    def test_what_moves_is_read_from_two_checkpoints(self):
+        fault, checks = self.toy("step")
+        self.assertIsNone(fault, checks)
+        self.assertEqual((checks["step.parameters-move"]["status"], checks["step.frozen-still"]["status"]), ("pass", "pass"), checks)
+        self.assertEqual(checks["step.parameters-move"]["measured"]["groups"]["frozen"]["elements_moved"], 0)
+        fault, checks = self.toy("step", "--wrong", "head-stands")
+        self.assertEqual((checks["step.parameters-move"]["status"], checks["step.parameters-move"]["causes"]), ("warn", ["training.gradient-zero"]))
+        self.assertIn("head.weight", checks["step.parameters-move"]["summary"])
+        fault, checks = self.toy("step", "--wrong", "frozen-moves")
+        self.assertEqual((fault, checks[fault]["causes"]), ("step.frozen-still", ["training.configuration"]))
+
+    def test_saves_of_a_command_that_go_wrong_and_its_restores(self):
+        fault, checks = self.toy("resume")
+        self.assertIsNone(fault, checks)
+        self.assertEqual(checks["resume.torn-save"]["status"], "pass", checks["resume.torn-save"])
+        self.assertIn("killed", checks["resume.torn-save"]["summary"])
+        self.assertEqual(checks["resume.restore-rate"]["measured"]["rate"], 1)
+        for wrong, check, status, cause in (("hides-failure", "resume.torn-save", "fail", "training.checkpoint-write-failed"), ("says-done", "resume.torn-save", "fail", "training.checkpoint-write-failed"),
+                                            ("torn-name", "resume.torn-save", "warn", "training.checkpoint-write-failed"), ("flaky", "resume.restore-rate", "fail", "training.resume-state-missing")):
+            with self.subTest(wrong):
+                _, checks = self.toy("resume", "--wrong", wrong)
+                self.assertEqual((checks[check]["status"], checks[check]["causes"]), (status, [cause]), checks[check])
+
+    def test_a_workload_that_does_not_run_is_no_resumption_that_holds(self):
+        done = run("check", "--device", "cpu", "--rung", "resume", "--runs", self.root / "runs", "--json", "--workload", "command", "--", sys.executable, "-c", "raise SystemExit(3)", timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("the workload does not run", done.stdout)
 
     def test_without_a_command_or_an_environment_it_says_what_is_needed(self):
         self.assertEqual(self.climb("step", "--workload", "command")[1]["step.runs"]["status"], "error")

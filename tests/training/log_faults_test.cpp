@@ -15,7 +15,7 @@ namespace {
 using reference::Random;
 
 struct Line {
-  double step = 0, loss = 0, gradient = 0, rate = 0, update = 0, data = 0, memory_gb = 0, reserved_gb = 0, host_mb = 0, time = 0;
+  double step = 0, loss = 0, gradient = 0, rate = 0, update = 0, data = 0, memory_gb = 0, reserved_gb = 0, host_mb = 0, time = 0, epoch = 0;
   std::string before, after;  ///< lines around it
 };
 
@@ -40,6 +40,7 @@ Made healthy(unsigned seed) {
   for (double step = run.every; step <= run.steps; step += run.every) {
     Line l;
     l.step = step;
+    l.epoch = step / 1000;
     const double done = step / run.steps;
     l.loss = (floor + (start - floor) * std::exp(-5 * done)) * (1 + 0.05 * random.normal());
     l.gradient = random.uniform(0.8, 1.2) * (0.5 + 3 * std::exp(-4 * done));
@@ -76,8 +77,7 @@ std::string text_of(const Made& run) {
                "INFO {} ot_train.py:423 step:{:.0f} smpl:{:.0f} ep:3 epch:{:.2f} loss:{:.4f} grdn:{:.4f} lr:{:.3e} data_s:{:.4f} updt_s:{:.4f} "
                "mem_gb:{:.2f} memory_reserved_gb:{:.2f} "
                "rss_mb:{:.0f}\n",
-               clock_text(l.time), l.step, 8 * l.step, l.step / 1000, l.loss, l.gradient, l.rate, l.data, l.update, l.memory_gb, l.reserved_gb,
-               l.host_mb) +
+               clock_text(l.time), l.step, 8 * l.step, l.epoch, l.loss, l.gradient, l.rate, l.data, l.update, l.memory_gb, l.reserved_gb, l.host_mb) +
            l.after;
   return out + run.tail;
 }
@@ -175,6 +175,11 @@ const std::vector<Kind>& kinds() {
          const double k = g.uniform(40, 200);
          for (std::size_t i = 0; i < r.lines.size(); ++i) r.lines[i].host_mb += k * static_cast<double>(i);
        }},
+      {"held from epoch to epoch", "step.memory-growth memory.leak",
+       [](Made& r, Random& g) {
+         const double k = 0.02 * r.lines[0].memory_gb * g.uniform(1, 3), each = r.steps / 6000;
+         for (auto& l : r.lines) l.epoch = l.step / 1000 / each, l.memory_gb += k * std::floor(l.epoch), l.reserved_gb += k * std::floor(l.epoch);
+       }},
       {"slow loader", "step.loading training.data-bound",
        [](Made& r, Random& g) {
          const double k = g.uniform(1.2, 4);
@@ -224,6 +229,16 @@ const std::vector<Kind>& kinds() {
          r.lines.resize(middle(r, g));
          r.tail.clear();
        }},
+      {"the batch system's limit", "step.interruption training.killed",
+       [](Made& r, Random& g) {
+         static constexpr const char* said[] = {
+             "slurmstepd: error: *** JOB 88123 ON node7 CANCELLED AT 2026-03-01T13:00:00 DUE TO TIME LIMIT ***\n",
+             "slurmstepd: error: *** STEP 91.0 ON n1 CANCELLED AT 2026-03-01T13:00:00 DUE TO PREEMPTION ***\n",
+             "slurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-03-01T13:00:00 ***\n",
+             "W1201 12:00:00.1 agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers\n"};
+         r.lines.resize(middle(r, g));
+         r.tail = said[g.below(4)];
+       }},
       {"an exception of one's own", "step.interruption training.configuration",
        [](Made& r, Random& g) {
          r.lines.resize(middle(r, g));
@@ -248,6 +263,18 @@ const std::vector<Kind>& kinds() {
          for (auto& l : again) l.after.clear(), l.loss = r.lines[at].loss, l.rate = r.lines[at].rate, l.loss *= 1 + 0.02 * g.normal();
          again.front().before = "INFO 2026-01-23 09:00:00 ot_train.py:210 Start offline training on a fixed dataset, with effective batch size: 8\n";
          r.lines.resize(at + 1);
+         r.lines.insert(r.lines.end(), again.begin(), again.end());
+         r.head = "";
+       }},
+      {"step falls and nothing tells of a checkpoint", "resume.step-continues training.resume-reset",
+       [](Made& r, Random& g) {
+         const auto at = r.lines.size() - 5;
+         std::vector<Line> again(r.lines.begin(), r.lines.begin() + static_cast<std::ptrdiff_t>(at));
+         for (auto& l : again) l.loss = r.lines[at].loss * (1 + 0.02 * g.normal()), l.rate = r.lines[at].rate;
+         r.lines.resize(at + 1);
+         for (auto& l : r.lines) l.after.clear();
+         for (auto& l : again) l.after.clear();
+         again.front().before = "INFO 2026-01-23 09:00:00 ot_train.py:210 Start offline training on a fixed dataset, with effective batch size: 8\n";
          r.lines.insert(r.lines.end(), again.begin(), again.end());
          r.head = "";
        }},
@@ -321,6 +348,39 @@ TEST(LogRules, OneZeroGradientIsNoFaultAndStepsThatFallAre) {
       "INFO 2026-01-22 09:04:58 ot_train.py:351 step:500.0 smpl:1K ep:3 epch:0.06 loss:0.562 grdn:1.000 lr:1.0e-05 updt_s:0.186 data_s:0.005\n"
       "INFO 2026-01-22 09:05:58 ot_train.py:351 step:450.0 smpl:1K ep:3 epch:0.06 loss:0.561 grdn:1.000 lr:1.0e-05 updt_s:0.186 data_s:0.005\n");
   EXPECT_EQ(falls.told(), "resume.step-continues training.resume-reset");
+}
+
+// An exception of the program's own comes before the batch system takes the rest of the job away.
+TEST(LogRules, TheBatchSystemThatTidiesUpIsNotTheReason) {
+  const auto verdict = testing::judge_text(
+      "step=1 loss=0.5 lr=1e-4\nstep=2 loss=0.4 lr=1e-4\nTraceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'action'\n"
+      "srun: error: n1: task 0: Exited with exit code 1\nslurmstepd: error: *** STEP 91.0 ON n1 CANCELLED AT 2026-03-01T13:00:00 ***\n");
+  EXPECT_EQ(verdict.told(), "step.interruption training.configuration");
+}
+
+// A second run of its own in the same file begins anew, with a loss of a beginning.
+TEST(LogRules, ASecondRunInTheSameFileIsNoReset) {
+  const std::string banner = "INFO 2026-01-23 09:00:00 ot_train.py:210 Start offline training on a fixed dataset, with effective batch size: 8\n";
+  std::string text;
+  for (int run = 0; run < 2; ++run) {
+    text += banner;
+    for (int i = 1; i <= 30; ++i)
+      text += fmt::format(
+          "INFO 2026-01-22 09:{:02}:58 ot_train.py:351 step:{} smpl:1K ep:3 epch:0.06 loss:{:.3f} grdn:1.0 lr:1.0e-05 updt_s:0.186 data_s:0.005\n", i,
+          200 * i, 0.1 + std::exp(-i / 6.0));
+  }
+  EXPECT_EQ(testing::judge_text(text).of("resume.step-continues")->status, Status::pass);
+}
+
+// Caches that fill in the first epochs and then rest are no leak.
+TEST(LogRules, MemoryThatComesToRestAfterSomeEpochsIsNoGrowth) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    const double epoch = i / 10.0, memory = 10 + 2 * (1 - std::pow(0.3, std::floor(epoch)));
+    text += fmt::format("step:{} smpl:1K ep:3 epch:{:.2f} loss:{:.3f} grdn:1.0 lr:1.0e-05 updt_s:0.186 data_s:0.005 mem_gb:{:.3f}\n", 10 * (i + 1),
+                        epoch, 1.0 / (i + 1), memory);
+  }
+  EXPECT_EQ(testing::judge_text(text).of("step.memory-growth")->status, Status::pass);
 }
 
 TEST(LogRules, ThreeReadingsOfMemoryAreNoGrowth) {

@@ -121,5 +121,29 @@ TEST(ReadJson, TrainerState) {
   EXPECT_TRUE(std::isnan(log.records[0].of(Quantity::gradient_norm)));
 }
 
+TEST(ReadText, ValuesThatWerePrintedWithoutItem) {
+  const Log log = read(
+      "step: 1 | loss: tensor(0.5000, device='cuda:0', grad_fn=<MseLossBackward0>) | lr: 1e-4\n"
+      "step: 2 | loss: tensor(nan, device='cuda:0') | lr: 1e-4\n"
+      "step: 3 loss: Array(0.25, dtype=float32) lr: np.float64(0.0001)\n");
+  ASSERT_EQ(log.records.size(), 3U);
+  EXPECT_EQ(log.records[0].of(Quantity::loss), 0.5);
+  EXPECT_TRUE(std::isnan(log.records[1].of(Quantity::loss)));
+  EXPECT_EQ(log.records[2].of(Quantity::loss), 0.25);
+  EXPECT_EQ(log.records[2].of(Quantity::learning_rate), 0.0001);
+}
+
+TEST(ReadText, PaddedColumnsOfMegatron) {
+  const Log log = read(
+      " iteration      100/    8000 | consumed samples:         3200 | elapsed time per iteration (ms): 210.5 | learning rate: 1.000000E-05 | global "
+      "batch "
+      "size:    32 | lm loss: 8.012345E+00 | grad norm: 1.250 | number of skipped iterations:   0 |\n");
+  ASSERT_EQ(log.records.size(), 1U);
+  EXPECT_EQ(log.records[0].step, 100);
+  EXPECT_NEAR(log.records[0].of(Quantity::step_s), 0.2105, 1e-9);
+  EXPECT_NEAR(log.records[0].of(Quantity::loss), 8.012345, 1e-9);
+  EXPECT_EQ(log.records[0].of(Quantity::gradient_norm), 1.25);
+}
+
 }  // namespace
 }  // namespace ff::training
