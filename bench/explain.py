@@ -99,4 +99,5 @@ def main():
             print(f"{name}: {ours:.0f} MB/s, Python re {theirs:.3f} MB/s, ratio {ours / theirs:.0f}, largest memory {rss / 1024:.0f} MB")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,20 @@ constexpr std::array token_forms{TokenForm{"hf_", 20},  TokenForm{"api_org_", 20
                                  TokenForm{"AKIA", 16}, TokenForm{"ASIA", 16},        TokenForm{"AIza", 30},   TokenForm{"pypi-", 30},
                                  TokenForm{"npm_", 30}, TokenForm{"dckr_pat_", 16},   TokenForm{"nvapi-", 20}, TokenForm{"wandb_v1_", 20}};
 
+using CharacterSet = std::array<bool, 256>;
+const CharacterSet word_chars = [] {
+  CharacterSet set{};
+  for (int c = 0; c < 256; ++c) set[static_cast<std::size_t>(c)] = is_word(static_cast<char>(c));
+  return set;
+}();
+/// With what a token, or the word "Bearer" before one, begins.
+const CharacterSet token_heads = [] {
+  CharacterSet set{};
+  for (const TokenForm& form : token_forms) set[static_cast<unsigned char>(form.prefix[0])] = true;
+  for (const char c : {'e', 'B', 'b'}) set[static_cast<unsigned char>(c)] = true;
+  return set;
+}();
+
 /// Length of a token that starts at the front of `s`; 0 when none does.
 std::size_t token_length(std::string_view s) {
   for (const TokenForm& form : token_forms) {
@@ -81,62 +95,68 @@ std::string redact_text(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   std::size_t i = 0;
+  std::size_t kept = 0;  // text before it is in `out`
+  const auto keep_until = [&](std::size_t end) { out += text.substr(kept, end - kept); };
+  const auto replace = [&](std::size_t begin, std::size_t size) {
+    keep_until(begin);
+    out += redacted_mark;
+    i = kept = begin + size;
+  };
   while (i < text.size()) {
     const std::string_view here = text.substr(i);
-    const bool at_word_start = i == 0 || !is_word(text[i - 1]);
-    if (at_word_start) {
-      if (const auto size = token_length(here); size != 0) {
-        out += redacted_mark;
-        i += size;
-        continue;
-      }
-      if ((here.starts_with("Bearer ") || here.starts_with("bearer ")) && here.size() > 7) {
-        const auto size = std::min(here.substr(7).find_first_of(" \t\r\n\"'"), here.size() - 7);
-        if (size >= 8) {
-          out += here.substr(0, 7);
-          out += redacted_mark;
-          i += 7 + size;
+    const char c = here[0];
+    const bool word = word_chars[static_cast<unsigned char>(c)];
+    if (word && (i == 0 || !word_chars[static_cast<unsigned char>(text[i - 1])])) {
+      if (token_heads[static_cast<unsigned char>(c)]) {
+        if (const auto size = token_length(here); size != 0) {
+          replace(i, size);
           continue;
+        }
+        if ((here.starts_with("Bearer ") || here.starts_with("bearer ")) && here.size() > 7) {
+          const auto size = std::min(here.substr(7).find_first_of(" \t\r\n\"'"), here.size() - 7);
+          if (size >= 8) {
+            replace(i + 7, size);
+            continue;
+          }
         }
       }
       // NAME=value with a name in the style of environment variables.
-      if (here[0] >= 'A' && here[0] <= 'Z') {
+      if (c >= 'A' && c <= 'Z') {
         std::size_t size = 0;
         while (size < here.size() && is_upper_name(here[size])) ++size;
         if (size > 2 && size < here.size() && here[size] == '=' && is_secret_name(here.substr(0, size))) {
           const auto value = value_length(here.substr(size + 1));
-          out += here.substr(0, size + 1);
-          if (value != 0) out += redacted_mark;
-          i += size + 1 + value;
+          if (value != 0)
+            replace(i + size + 1, value);
+          else
+            i += size + 1;
           continue;
         }
         if (size > 1) {
-          out += here.substr(0, size);
           i += size;
           continue;
         }
       }
     }
-    if (here.starts_with("://")) {
-      out += "://";
+    if (c == ':' && here.starts_with("://")) {
       i += 3;
-      if (const auto size = url_credentials_length(text.substr(i)); size != 0) {
-        out += redacted_mark;
-        i += size;
-      }
+      if (const auto size = url_credentials_length(text.substr(i)); size != 0) replace(i, size);
       continue;
     }
-    if (here.starts_with("-----BEGIN ")) {
+    if (c == '-' && here.starts_with("-----BEGIN ")) {
       const auto line = here.substr(0, here.find('\n'));
       if (contains(line, "PRIVATE KEY-----")) {
         const auto end = here.find("-----END ");
-        out += redacted_mark;
-        i += end == std::string_view::npos ? here.size() : std::min(here.find('\n', end), here.size());
+        replace(i, end == std::string_view::npos ? here.size() : std::min(here.find('\n', end), here.size()));
         continue;
       }
     }
-    out += text[i++];
+    ++i;
+    // The rest of a word has nothing that could begin here; a '-' may begin a key's first line.
+    if (word)
+      while (i < text.size() && text[i] != '-' && word_chars[static_cast<unsigned char>(text[i])]) ++i;
   }
+  keep_until(text.size());
   return out;
 }
 

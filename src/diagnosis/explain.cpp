@@ -36,22 +36,43 @@ Explanation finish(Scanner& scanner, std::vector<Fact> facts, const knowledge::K
   return e;
 }
 
-/// Keeps the clean text of one source for the extractors, as long as it is small enough for them.
+/// Keeps the clean text of one source for what looks at all of it, as long as it is small enough for that.
 class Held {
  public:
+  /// `whole`: the text itself is asked for until it is larger than this. Of a log of nothing but kernel messages the extractors get the lines
+  /// of programs only, the others empty: facts about data, models and training stand in no message of the kernel.
+  void begin(std::uint32_t kinds, std::size_t whole) {
+    programs_only_ = (kinds & knowledge::kind_kernel_log) != 0 && (kinds & (knowledge::kind_program | knowledge::kind_code | knowledge::kind_config)) == 0;
+    most_ = programs_only_ ? whole : max_extract_bytes;
+  }
   void add(std::string_view block) {
-    if (too_large_) return;
-    too_large_ = text_.size() + block.size() > max_extract_bytes;
-    if (too_large_)
+    size_ += block.size();
+    if (size_ > max_extract_bytes) {
+      text_ = programs_ = std::string();
+      return;
+    }
+    if (programs_only_)
+      for (std::string_view rest = block; !rest.empty();) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+        const std::string_view line = rest.substr(0, end);
+        if (!looks_like_kernel_line(line))
+          programs_ += line;
+        else if (line.ends_with('\n'))
+          programs_ += '\n';
+        rest.remove_prefix(end);
+      }
+    if (size_ > most_) {
       text_ = std::string();
-    else if (text_.size() + block.size() > 4u << 20 && text_.capacity() < max_extract_bytes)
-      text_.reserve(max_extract_bytes);  // not again and again; pages that are not reached cost nothing
-    if (!too_large_) text_ += block;
+      return;
+    }
+    if (size_ > 4u << 20 && text_.capacity() < most_) text_.reserve(most_);  // not again and again; pages that are not reached cost nothing
+    text_ += block;
   }
   void extract(std::string_view name, std::vector<Fact>& out) const {
-    if (too_large_ || text_.empty()) return;
+    const std::string& from = programs_only_ ? programs_ : text_;
+    if (size_ > max_extract_bytes || from.find_first_not_of('\n') == std::string::npos) return;
     std::vector<facts::NamedFact> found;
-    extract_all(text_, name, found);
+    extract_all(from, name, found);
     for (facts::NamedFact& f : found)
       out.push_back(Fact{std::move(f.name), std::move(f.value), std::move(f.origin.source), f.origin.line, std::move(f.origin.text)});
   }
@@ -59,8 +80,10 @@ class Held {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  std::string text_;
-  bool too_large_ = false;
+  std::string text_, programs_;
+  std::size_t size_ = 0;
+  std::size_t most_ = max_extract_bytes;
+  bool programs_only_ = false;
 };
 
 void append(std::vector<Fact>& to, std::vector<Fact> more) {
@@ -90,7 +113,11 @@ bool tells_of_something_solved(std::string_view name, std::string_view text) {
 
 void scan_text(Scanner& scanner, std::string_view name, std::string_view text, std::vector<Fact>& facts) {
   Held held;
-  Cleaner cleaner(LineSink{[&](std::string_view sample) { scanner.begin(name, kinds_of(name, sample)); },
+  Cleaner cleaner(LineSink{[&](std::string_view sample) {
+                             const std::uint32_t kinds = kinds_of(name, sample);
+                             scanner.begin(name, kinds);
+                             held.begin(kinds, max_wrapped_bytes);
+                           },
                            [&](std::string_view block) {
                              scanner.feed(block);
                              held.add(block);
@@ -201,7 +228,9 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
     bool said = false;
     Held held;
     auto read = read_input(file, LineSink{[&](std::string_view sample) {
-                                            scanner->begin(name, kinds_of(name, sample));
+                                            const std::uint32_t kinds = kinds_of(name, sample);
+                                            scanner->begin(name, kinds);
+                                            held.begin(kinds, file == "-" ? max_fact_file_bytes : max_wrapped_bytes);
                                             begun = true;
                                           },
                                           [&](std::string_view block) {

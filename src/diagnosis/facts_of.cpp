@@ -11,9 +11,6 @@ namespace ff::diagnosis {
 
 namespace {
 
-/// Facts stand in small files; a log of gigabytes is only scanned.
-inline constexpr std::uintmax_t max_fact_file_bytes = 8u << 20;
-
 void take(std::vector<facts::NamedFact>&& from, std::vector<Fact>& to) {
   for (facts::NamedFact& f : from)
     to.push_back(Fact{std::move(f.name), std::move(f.value), std::move(f.origin.source), f.origin.line, std::move(f.origin.text)});

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "diagnosis/kind.h"
+#include "diagnosis/terminal_control.h"
 
 namespace ff::diagnosis {
 
@@ -97,6 +98,10 @@ void append_clean_line(std::string& out, std::string_view line) {
 
 /// What stays of a line that carriage returns have overwritten: its last state, and earlier states that are no progress.
 void append_line(std::string& out, std::string_view line) {
+  if (!holds_terminal_control(line)) {
+    out += line;
+    return;
+  }
   if (line.find('\r') == std::string_view::npos) return append_clean_line(out, line);
   std::vector<std::string_view> states = split(line, '\r');
   while (!states.empty() && trim(states.back()).empty()) states.pop_back();
@@ -258,9 +263,7 @@ void Cleaner::complete(std::string_view text) {
     }
     return emit(clean_terminal_text(out));
   }
-  const bool special = std::memchr(text.data(), '\x1b', text.size()) != nullptr || std::memchr(text.data(), '\r', text.size()) != nullptr ||
-                       std::memchr(text.data(), '\b', text.size()) != nullptr || std::memchr(text.data(), '\0', text.size()) != nullptr;
-  if (special) return emit(clean_terminal_text(text));
+  if (holds_terminal_control(text)) return emit(clean_terminal_text(text));
   emit(text);
 }
 
@@ -295,7 +298,7 @@ struct Source {
   int descriptor;
   std::string head;  ///< bytes that were read to look at the format
   bool head_given = false;
-  std::vector<char> buffer = std::vector<char>(block_bytes);
+  std::vector<char> buffer = std::vector<char>(read_bytes);
 };
 
 ssize_t give(archive* a, void* data, const void** out) {

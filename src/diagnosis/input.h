@@ -22,6 +22,8 @@ struct LineSink {
 /// What a whole input may decompress to.
 inline constexpr std::uint64_t max_input_bytes = 64ULL << 30;
 inline constexpr std::size_t block_bytes = 1u << 20;
+/// What is read at once: it stays in the processor's second-level cache while it is worked on.
+inline constexpr std::size_t read_bytes = 256u << 10;
 
 /// Turns raw bytes into clean lines: UTF-16 to UTF-8, escape sequences and carriage-return progress removed, journal
 /// and container JSON lines unpacked. Bytes come in any pieces.

@@ -1,15 +1,16 @@
 #include "diagnosis/scanner.h"
 
 #include <hs/hs_runtime.h>
-#include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/text.h"
+#include "diagnosis/compiled.h"
 #include "diagnosis/form_cache.h"
 #include "diagnosis/kind.h"
 #include "diagnosis/moment.h"
@@ -24,46 +25,6 @@ using knowledge::Pattern;
 using knowledge::Signal;
 
 namespace {
-
-/// A pattern of the knowledge with its compiled form, made when a line first needs it.
-struct Compiled {
-  const Pattern* pattern = nullptr;
-  std::string plain;     ///< the pattern is this text and nothing else
-  bool of_list = false;  ///< may pass over words of a list to its fields: each word in turn can be an occurrence
-  std::unique_ptr<RE2> re;
-  std::vector<std::pair<int, std::string>> groups;
-  int group_count = 0;
-
-  const RE2& get() {
-    if (!re) {
-      RE2::Options options(RE2::Quiet);
-      options.set_max_mem(2 << 20);
-      re = std::make_unique<RE2>(pattern->text, options);
-      group_count = re->NumberOfCapturingGroups();
-      for (const auto& [index, name] : re->CapturingGroupNames()) groups.emplace_back(index, name);
-    }
-    return *re;
-  }
-};
-
-/// The text that a pattern without operators stands for; empty when it has some.
-std::string plain_text(std::string_view pattern) {
-  std::string out;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    char c = pattern[i];
-    if (c == '\\') {
-      if (i + 1 >= pattern.size() || std::isalnum(static_cast<unsigned char>(pattern[i + 1])) != 0) return {};
-      c = pattern[++i];
-    } else if (std::string_view(".[](){}*+?|^$").find(c) != std::string_view::npos) {
-      return {};
-    }
-    out.push_back(c);
-  }
-  return out;
-}
-
-/// How a pattern says that words of a list may stand between its head and its fields.
-constexpr std::string_view list_words = R"((?:\S+\s+)*?)";
 
 struct FollowState {
   int within = 0;
@@ -88,9 +49,9 @@ struct Use {
   std::int32_t follow = -1;  ///< -1: head
 };
 
-constexpr std::size_t max_groups = 32;
-constexpr std::size_t max_places_in_line = 32;
 constexpr std::size_t dull_slots = 4096;
+/// After so many lines of a form it is worth asking which digits could matter to it at all.
+constexpr std::uint8_t hits_before_pruning = 8;
 
 struct ScratchFree {
   void operator()(hs_scratch_t* s) const { hs_free_scratch(s); }
@@ -108,7 +69,11 @@ std::uint64_t shape_of(std::string_view line) {
   for (std::size_t i = 0; i < line.size() && length < 160; ++i) {
     char c = line[i];
     if (c >= '0' && c <= '9') {
-      while (i + 1 < line.size() && (std::isxdigit(static_cast<unsigned char>(line[i + 1])) != 0 || line[i + 1] == 'x')) ++i;
+      const auto of_number = [](char next) {
+        const char low = static_cast<char>(next | 0x20);
+        return (next >= '0' && next <= '9') || (low >= 'a' && low <= 'f') || next == 'x';
+      };
+      while (i + 1 < line.size() && of_number(line[i + 1])) ++i;
       c = '#';
       if (last == c) continue;
     }
@@ -125,6 +90,12 @@ std::uint64_t shape_of(std::string_view line) {
 struct PlaceSeen {
   FormVerdict::Place place;
   std::uint8_t literal = FormVerdict::no_literal;  ///< index into the literals of the form
+};
+
+/// A pattern of a signal, FormVerdict::some_pattern when it is not known which.
+struct Shown {
+  std::uint32_t signal = 0;
+  std::size_t pattern = 0;
 };
 
 struct Scanner::Impl {
@@ -144,8 +115,8 @@ struct Scanner::Impl {
   std::uint64_t salt = 0;   ///< what a line shows depends on the kinds of its source
   std::uint64_t epoch = 0;  ///< of the evidence
   LineForm form;
-  std::vector<std::uint32_t> line_signals;  ///< heads that the current line matched
-  std::vector<std::uint32_t> line_asks;     ///< signals that it might have matched with other digits
+  std::vector<Shown> line_signals;  ///< heads that the current line matched, whatever its digits are
+  std::vector<Shown> line_asks;     ///< heads for which its digits decide
   std::vector<PlaceSeen> line_places;
   std::vector<std::uint32_t> line_literals;  ///< literals of the current line
   std::uint64_t follow_reach = 0;            ///< last line in which a continuation may stand
@@ -162,12 +133,13 @@ struct Scanner::Impl {
   const std::vector<std::uint64_t>* other_numbers = nullptr;  ///< of feed_again
   std::vector<std::uint8_t> frozen;                           ///< signals that feed_again leaves alone
 
-  std::uint64_t line_number = 0;  ///< of the current line
-  std::uint32_t line_kinds = 0;   ///< of the current line
-  bool line_kinds_known = false;  ///< what the line itself shows is in them
-  bool kernel_line = false;       ///< searched for what the kernel says only
-  std::string_view searched;      ///< the piece of the current line whose form is being searched
-  std::size_t window_begin = 0;   ///< literals count that end in this part of it
+  std::uint64_t line_number = 0;             ///< of the current line
+  std::uint32_t line_kinds = 0;              ///< of the current line
+  bool line_kinds_known = false;             ///< what the line itself shows is in them
+  std::optional<std::uint16_t> shown_kinds;  ///< line_kinds when the line's first head was asked for; FormVerdict::several_kinds: others later
+  bool kernel_line = false;                  ///< searched for what the kernel says only
+  std::string_view searched;                 ///< the piece of the current line whose form is being searched
+  std::size_t window_begin = 0;              ///< literals count that end in this part of it
   std::size_t window_end = 0;
 
   static int on_match(unsigned id, unsigned long long, unsigned long long to, unsigned, void* context) {
@@ -241,47 +213,58 @@ struct Scanner::Impl {
 
   /// A line whose form was read: answered from the cache when that can be.
   void known_line(std::string_view line) {
-    const std::uint64_t key = form.key() ^ salt;
-    if (other_numbers == nullptr)
-      for (FormVerdict& v : cache.set_of(key))
-        if (v.key == key && places_fit(v, line)) {
-          if (v.empty) return;
-          if (line_number > follow_reach && repeat(v, line)) return;
-          break;
-        }
+    const std::uint64_t key = (form.key() ^ salt) | 2;  // no key is 0
+    std::size_t way = cache.find(key);
+    if (way != FormCache::ways && other_numbers == nullptr) {
+      if (cache.dull(key, way)) return;
+      for (; way != FormCache::ways; way = cache.find(key, way + 1)) {
+        FormVerdict& v = cache.verdict(key, way);
+        if (!places_fit(v, line)) continue;
+        if (line_number > follow_reach && repeat(v, line)) return;
+        break;
+      }
+    }
     choose_kinds(line);
     find_literals(form.text(), line, 0, line.size());
     std::uint32_t alarm = FormVerdict::alarm_dull;
     const bool within_reach = line_number <= follow_reach;
     if (!line_literals.empty()) alarm = examine(line);
     if (other_numbers != nullptr || (within_reach && !line_literals.empty())) return;
-    learn(key, alarm);
+    learn(key, alarm, line);
   }
 
-  void learn(std::uint64_t key, std::uint32_t alarm) {
-    if (!numbers_fit || line_signals.size() > FormVerdict::max_signals || line_asks.size() > FormVerdict::max_asks ||
-        line_places.size() > FormVerdict::max_places)
-      return;
-    FormVerdict v;
-    v.key = key;
+  void learn(std::uint64_t key, std::uint32_t alarm, std::string_view line) {
+    if (!numbers_fit || line_signals.size() > FormVerdict::max_signals || line_places.size() > FormVerdict::max_places) return;
+    if (line_asks.size() > FormVerdict::max_asks) {
+      const std::string in_form = knowledge::form_of(line);
+      std::erase_if(line_asks, [&](const Shown& ask) { return !signals[ask.signal].match[ask.pattern].may_match_form(in_form); });
+      if (line_asks.size() > FormVerdict::max_asks) return;
+    }
+    FormVerdict v{};
     v.alarm = alarm;
-    v.empty = line_literals.empty();
+    v.kinds = shown_kinds.value_or(0);
     v.signal_count = static_cast<std::uint8_t>(line_signals.size());
     v.ask_count = static_cast<std::uint8_t>(line_asks.size());
     v.place_count = static_cast<std::uint8_t>(line_places.size());
-    for (std::size_t i = 0; i < line_signals.size(); ++i) v.signals[i] = static_cast<std::uint16_t>(line_signals[i]);
-    for (std::size_t i = 0; i < line_asks.size(); ++i) v.asks[i] = static_cast<std::uint16_t>(line_asks[i]);
+    for (std::size_t i = 0; i < line_signals.size(); ++i) {
+      v.signals[i] = static_cast<std::uint16_t>(line_signals[i].signal);
+      v.signal_patterns[i] = static_cast<std::uint8_t>(std::min<std::size_t>(line_signals[i].pattern, FormVerdict::some_pattern));
+    }
+    for (std::size_t i = 0; i < line_asks.size(); ++i) {
+      if (line_asks[i].pattern >= FormVerdict::some_pattern) return;
+      v.asks[i] = static_cast<std::uint16_t>(line_asks[i].signal);
+      v.ask_patterns[i] = static_cast<std::uint8_t>(line_asks[i].pattern);
+    }
     for (std::size_t i = 0; i < line_places.size(); ++i) {
       v.places[i] = line_places[i].place;
       v.expected[i] = line_places[i].literal;
     }
-    for (FormVerdict& old : cache.set_of(key))
-      if (old.key == key && old.place_count == v.place_count &&
-          std::equal(v.expected.begin(), v.expected.begin() + v.place_count, old.expected.begin())) {
-        old = v;
-        return;
-      }
-    cache.make_room(key) = v;
+    std::size_t way = cache.find(key);
+    for (; way != FormCache::ways; way = cache.find(key, way + 1)) {
+      const FormVerdict& old = cache.verdict(key, way);
+      if (old.place_count == v.place_count && std::equal(v.expected.begin(), v.expected.begin() + v.place_count, old.expected.begin())) break;
+    }
+    cache.put(key, way, v, line_literals.empty() && v.place_count == 0);
   }
 
   /// Whether literals that hold digits stand in the line where they stood in the one that was examined, and no others.
@@ -294,32 +277,69 @@ struct Scanner::Impl {
     return true;
   }
 
-  /// Counts what a line of a form that was seen before shows; false when a signal that it shows still keeps its occurrences.
+  [[nodiscard]] static bool keeps_more(const SignalState& state) { return state.sighting.occurrences.size() < max_occurrences; }
+
+  /// Counts what a line of a form that was seen before shows; false when the line has to be searched for that.
   bool repeat(FormVerdict& v, std::string_view line) {
+    if (v.ask_count > 0 && v.hits < hits_before_pruning && ++v.hits == hits_before_pruning) prune(v, line);
+    const bool cannot_keep = v.kinds == FormVerdict::several_kinds;
     for (std::size_t i = 0; i < v.signal_count; ++i)
-      if (signals[v.signals[i]].sighting.occurrences.size() < max_occurrences) return false;
-    std::array<bool, FormVerdict::max_asks> shown{};
+      if ((cannot_keep || v.signal_patterns[i] == FormVerdict::some_pattern) && keeps_more(signals[v.signals[i]])) return false;
+    constexpr std::size_t not_shown = FormVerdict::max_asks;
+    std::size_t shown[FormVerdict::max_asks];  // by position of a signal's first ask: which of its asks matches
     bool any = v.signal_count > 0;
     if (v.ask_count > 0) ++serial;  // low_line is of another line
-    for (std::size_t i = 0; i < v.ask_count; ++i) {
-      SignalState& state = signals[v.asks[i]];
-      for (Compiled& c : state.match)
-        if (!shown[i] && c.pattern->numbers_matter && missing_clause(c, line) == nullptr && run(c, line, nullptr)) shown[i] = true;
-      if (shown[i] && state.sighting.occurrences.size() < max_occurrences) return false;
-      any = any || shown[i];
+    for (std::size_t i = 0, first = 0; i < v.ask_count; ++i) {
+      if (i == 0 || v.asks[i] != v.asks[i - 1]) {
+        first = i;
+        shown[i] = not_shown;
+      }
+      if (shown[first] != not_shown) continue;
+      Compiled& c = signals[v.asks[i]].match[v.ask_patterns[i]];
+      if ((c.digits_in_clauses() && missing_clause(c, line) != nullptr) || !c.run(line, nullptr)) continue;
+      if (cannot_keep && keeps_more(signals[v.asks[i]])) return false;
+      shown[first] = i;
+      any = true;
     }
     if (!any && v.ask_count > 0 && v.alarm == FormVerdict::alarm_unknown) return false;
-    for (std::size_t i = 0; i < v.signal_count; ++i) ++signals[v.signals[i]].sighting.count;
+    line_kinds = v.kinds;
+    for (std::size_t i = 0; i < v.signal_count; ++i) count(v.signals[i], v.signal_patterns[i], line);
     for (std::size_t i = 0; i < v.ask_count; ++i)
-      if (shown[i]) ++signals[v.asks[i]].sighting.count;
+      if ((i == 0 || v.asks[i] != v.asks[i - 1]) && shown[i] != not_shown) count(v.asks[i], v.ask_patterns[shown[i]], line);
     if (!any && v.alarm < FormVerdict::alarm_dull) ++evidence.alarms[v.alarm].count;
     return true;
+  }
+
+  /// One more line that shows the signal by the pattern.
+  void count(std::size_t signal, std::size_t pattern, std::string_view line) {
+    SignalState& state = signals[signal];
+    if (!keeps_more(state)) {
+      ++state.sighting.count;
+      return;
+    }
+    Fields fields;
+    Compiled& c = state.match[pattern];
+    c.run(line, &fields);
+    saw(state, c, std::move(fields), line);
+  }
+
+  /// A form that returns: asks that no line of it can answer with yes are left out.
+  void prune(FormVerdict& v, std::string_view line) {
+    const std::string in_form = knowledge::form_of(line);
+    std::uint8_t kept = 0;
+    for (std::size_t i = 0; i < v.ask_count; ++i) {
+      if (!signals[v.asks[i]].match[v.ask_patterns[i]].may_match_form(in_form)) continue;
+      v.asks[kept] = v.asks[i];
+      v.ask_patterns[kept++] = v.ask_patterns[i];
+    }
+    v.ask_count = kept;
   }
 
   /// In a log of nothing but kernel messages a kernel's line is searched for what the kernel says; the line of a program in it, for all.
   void choose_kinds(std::string_view line) {
     line_kinds = kinds;
     line_kinds_known = false;
+    shown_kinds.reset();
     kernel_line = kinds == knowledge::kind_kernel_log && looks_like_kernel_line(line);
     if (kinds == knowledge::kind_kernel_log && !kernel_line) line_kinds |= kinds_of_prose;
     current_uses = kernel_line ? &kernel_uses : &uses;
@@ -358,21 +378,7 @@ struct Scanner::Impl {
           if (!std::exchange(line_kinds_known, true)) line_kinds |= kinds_of_line(line);
           if ((state.signal->kinds & line_kinds) == 0) continue;
         }
-        switch (head(state, line)) {
-          case Answer::shown:
-            any = true;
-            line_signals.push_back(use.signal);
-            break;
-          case Answer::shown_by_digits:
-            any = true;
-            line_asks.push_back(use.signal);
-            break;
-          case Answer::digits_decide:
-            line_asks.push_back(use.signal);
-            break;
-          case Answer::no:
-            break;
-        }
+        if (head(use.signal, line)) any = true;
       }
     }
     for (std::uint32_t id : line_literals)
@@ -389,40 +395,23 @@ struct Scanner::Impl {
 
   /// Whether the line holds a literal that stands for the pattern.
   [[nodiscard]] bool holds_literal(const Compiled& c) const {
-    const auto& literals = c.pattern->literals;
+    const auto& literals = c.pattern().literals;
     return std::any_of(literals.begin(), literals.end(), [&](std::uint32_t id) { return literal_serial[id] == serial; });
   }
 
   /// The first clause of the pattern (of which every match holds a text) that the line does not hold; null when it holds all.
   const std::vector<std::string>* missing_clause(const Compiled& c, std::string_view line) {
-    if (c.pattern->also.empty()) return nullptr;
+    if (c.pattern().also.empty()) return nullptr;
     if (low_serial != serial) {
       low_line.resize(line.size());
       for (std::size_t i = 0; i < line.size(); ++i) low_line[i] = static_cast<char>(line[i] >= 'A' && line[i] <= 'Z' ? line[i] | 0x20 : line[i]);
       low_serial = serial;
     }
-    for (const std::vector<std::string>& clause : c.pattern->also)
+    for (const std::vector<std::string>& clause : c.pattern().also)
       if (std::none_of(clause.begin(), clause.end(),
                        [&](const std::string& text) { return memmem(low_line.data(), low_line.size(), text.data(), text.size()) != nullptr; }))
         return &clause;
     return nullptr;
-  }
-
-  /// Runs one pattern; fields go to `fields` when it is given.
-  static bool run(Compiled& c, std::string_view line, std::vector<std::pair<std::string, std::string>>* fields) {
-    if (!c.plain.empty()) return memmem(line.data(), line.size(), c.plain.data(), c.plain.size()) != nullptr;
-    const RE2& re = c.get();
-    const re2::StringPiece text(line.data(), line.size());
-    if (fields == nullptr || c.groups.empty()) return re.Match(text, 0, line.size(), RE2::UNANCHORED, nullptr, 0);
-    re2::StringPiece groups[max_groups];
-    const int n = std::min<int>(c.group_count + 1, static_cast<int>(max_groups));
-    if (!re.Match(text, 0, line.size(), RE2::UNANCHORED, groups, n)) return false;
-    for (const auto& [index, name] : c.groups) {
-      if (index >= n || groups[index].data() == nullptr) continue;
-      const bool there = std::any_of(fields->begin(), fields->end(), [&](const auto& f) { return f.first == name; });
-      if (!there) fields->emplace_back(name, std::string(groups[index].data(), std::min<std::size_t>(groups[index].size(), max_text)));
-    }
-    return true;
   }
 
   [[nodiscard]] std::uint64_t original_line() const {
@@ -430,76 +419,74 @@ struct Scanner::Impl {
     return line_number - 1 < other_numbers->size() ? (*other_numbers)[line_number - 1] : line_number;
   }
 
-  /// Whether a line shows a signal, and whether another line of its form may differ in that.
-  enum class Answer : std::uint8_t { no, digits_decide, shown, shown_by_digits };
-
-  Answer head(SignalState& state, std::string_view line) {
-    const bool store = state.sighting.occurrences.size() < max_occurrences;
-    Occurrence o;
-    Answer answer = Answer::no;
+  /// Whether a line shows a signal. Notes as well what another line of its form would show.
+  bool head(std::uint32_t signal, std::string_view line) {
+    SignalState& state = signals[signal];
+    shown_kinds = shown_kinds && *shown_kinds != line_kinds ? FormVerdict::several_kinds : static_cast<std::uint16_t>(line_kinds);
+    const bool store = keeps_more(state);
+    Fields fields;
     Compiled* matched = nullptr;
-    for (Compiled& c : state.match) {
+    const std::size_t first_ask = line_asks.size();
+    for (std::size_t i = 0; i < state.match.size(); ++i) {
+      Compiled& c = state.match[i];
       if (!holds_literal(c)) continue;
-      if (const auto* missing = missing_clause(c, line); missing != nullptr) {
-        if (c.pattern->numbers_matter &&
-            !std::all_of(missing->begin(), missing->end(), [](const std::string& text) { return knowledge::form_tells(text); }))
-          answer = Answer::digits_decide;
-      } else if (run(c, line, store ? &o.fields : nullptr)) {
-        answer = c.pattern->numbers_matter ? Answer::shown_by_digits : Answer::shown;
-        matched = &c;
-        break;
-      } else if (c.pattern->numbers_matter) {
-        answer = Answer::digits_decide;
+      const auto* missing = missing_clause(c, line);
+      const bool digits_miss =
+          missing != nullptr && !std::all_of(missing->begin(), missing->end(), [](const auto& t) { return knowledge::form_tells(t); });
+      if (missing != nullptr && !digits_miss) continue;
+      if (matched != nullptr) {  // by its digits: another line may show the signal by this pattern
+        line_asks.push_back({signal, i});
+        continue;
       }
+      if (missing == nullptr && c.run(line, store ? &fields : nullptr)) {
+        matched = &c;
+        if (c.pattern().numbers_matter) {
+          line_asks.push_back({signal, i});
+          continue;
+        }
+        // Every line of the form matches it; one before it may match as well with other digits, and then its fields count.
+        line_signals.push_back({signal, line_asks.size() == first_ask ? i : std::size_t{FormVerdict::some_pattern}});
+        line_asks.resize(first_ask);
+        break;
+      }
+      if (c.pattern().numbers_matter) line_asks.push_back({signal, i});
     }
-    if (answer == Answer::no || answer == Answer::digits_decide) return answer;
-    ++state.sighting.count;
-    state.open_index = -1;
-    if (store) {
-      o.source = source;
-      o.line = original_line();
-      o.kinds = line_kinds;
-      o.when = moment_of(line);
-      o.text = std::string(trim(line).substr(0, max_text));
-      state.open_source = source;
-      state.open_line = line_number;
-      state.open_index = static_cast<std::int64_t>(state.sighting.occurrences.size());
-      state.open_done = 0;
-      for (const FollowState& follow : state.follow) follow_reach = std::max(follow_reach, line_number + static_cast<std::uint64_t>(follow.within));
-      state.sighting.occurrences.push_back(std::move(o));
-      if (matched != nullptr && !matched->groups.empty()) further(state.sighting.occurrences, *matched, line);
-    }
-    return answer;
+    if (matched == nullptr) return false;
+    saw(state, *matched, std::move(fields), line);
+    return true;
   }
 
-  /// The line shows the signal once more, with other fields: behind the place that matched, or, of a list, in its next words.
-  /// They are occurrences of one line, so the count of lines stays as it is.
-  static void further(std::vector<Occurrence>& occurrences, Compiled& c, std::string_view line) {
-    const std::size_t first = occurrences.size() - 1;
-    std::string rest(line);
-    std::size_t from = 0;
-    for (std::size_t places = 0; places < max_places_in_line && occurrences.size() < max_occurrences; ++places) {
-      re2::StringPiece groups[max_groups];
-      const int n = std::min<int>(c.group_count + 1, static_cast<int>(max_groups));
-      if (!c.re->Match(rest, from, rest.size(), RE2::UNANCHORED, groups, n) || groups[0].empty()) return;
-      Occurrence o = occurrences[first];
-      o.fields.clear();
-      const char* fields_begin = groups[0].data() + groups[0].size();
-      for (const auto& [index, name] : c.groups) {
-        if (index >= n || groups[index].data() == nullptr) continue;
-        fields_begin = std::min(fields_begin, groups[index].data());
-        o.fields.emplace_back(name, std::string(groups[index].data(), std::min<std::size_t>(groups[index].size(), max_text)));
-      }
+  /// The line shows the signal by the pattern, with these fields.
+  void saw(SignalState& state, Compiled& matched, Fields&& fields, std::string_view line) {
+    ++state.sighting.count;
+    state.open_index = -1;
+    auto& occurrences = state.sighting.occurrences;
+    if (occurrences.size() >= max_occurrences) return;
+    Occurrence o;
+    o.fields = std::move(fields);
+    o.source = source;
+    o.line = original_line();
+    o.kinds = line_kinds;
+    o.when = moment_of(line);
+    o.text = std::string(trim(line).substr(0, max_text));
+    state.open_source = source;
+    state.open_line = line_number;
+    const std::size_t first = occurrences.size();
+    state.open_index = static_cast<std::int64_t>(first);
+    state.open_done = 0;
+    for (const FollowState& follow : state.follow) follow_reach = std::max(follow_reach, line_number + static_cast<std::uint64_t>(follow.within));
+    occurrences.push_back(std::move(o));
+    // The line may show the signal once more, with other fields. They are occurrences of one line, so the count of lines stays as it is.
+    matched.further(line, [&](Fields&& more) {
+      if (occurrences.size() >= max_occurrences) return false;
       const bool known = std::any_of(occurrences.begin() + static_cast<std::ptrdiff_t>(first), occurrences.end(),
-                                     [&](const Occurrence& other) { return other.fields == o.fields; });
-      from = static_cast<std::size_t>(groups[0].data() + groups[0].size() - rest.data());
-      if (c.of_list) {  // what was read is taken out; the head then stands before the next word
-        const auto begin = static_cast<std::size_t>(fields_begin - rest.data());
-        rest.erase(begin, from - begin);
-        from = 0;
-      }
-      if (!known) occurrences.push_back(std::move(o));
-    }
+                                     [&](const Occurrence& other) { return other.fields == more; });
+      if (known) return true;
+      Occurrence another = occurrences[first];
+      another.fields = std::move(more);
+      occurrences.push_back(std::move(another));
+      return occurrences.size() < max_occurrences;
+    });
   }
 
   bool continuation(SignalState& state, std::size_t index, std::string_view line) {
@@ -508,7 +495,7 @@ struct Scanner::Impl {
     if (line_number - state.open_line > static_cast<std::uint64_t>(follow.within) || ((state.open_done >> index) & 1u) != 0) return false;
     for (Compiled& c : follow.match) {
       if (!holds_literal(c) || missing_clause(c, line) != nullptr) continue;
-      if (run(c, line, &state.sighting.occurrences[static_cast<std::size_t>(state.open_index)].fields)) {
+      if (c.run(line, &state.sighting.occurrences[static_cast<std::size_t>(state.open_index)].fields)) {
         state.open_done |= std::uint64_t{1} << index;
         return true;
       }
@@ -587,11 +574,7 @@ Result<Scanner> Scanner::make(const Knowledge& knowledge) {
   const auto compiled = [&](const std::vector<Pattern>& patterns, Use use, bool kernel) {
     std::vector<Compiled> out;
     for (const Pattern& p : patterns) {
-      Compiled c;
-      c.pattern = &p;
-      c.plain = plain_text(p.text);
-      c.of_list = contains(p.text, list_words);
-      out.push_back(std::move(c));
+      out.emplace_back(p);
       for (std::uint32_t id : p.literals) {
         const auto add = [&](std::vector<Use>& list) {
           if (list.empty() || list.back().signal != use.signal || list.back().follow != use.follow) list.push_back(use);

@@ -1,7 +1,7 @@
 #include "knowledge/form.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 #include <algorithm>
@@ -93,7 +93,6 @@ std::size_t stamp_length(std::string_view line) {
 }
 
 void LineForm::close_number(std::size_t x, const char* line) {
-  if (x == 0 || !is_digit(line[x - 1])) return;
   if (line[x - 1] != '0') {
     key_ ^= spread(x);
     return;
@@ -104,60 +103,87 @@ void LineForm::close_number(std::size_t x, const char* line) {
 }
 
 bool LineForm::read(const char* begin, const char* end) {
-  std::array<std::uint16_t, max_bytes / 16 + 2> x_masks;
+#ifdef __x86_64__
+  static const bool wide = __builtin_cpu_supports("avx2") != 0;
+  return finish(wide ? fill_avx2(begin, end) : fill_portable(begin, end), begin);
+#else
+  return finish(fill_portable(begin, end), begin);
+#endif
+}
+
+bool LineForm::read_portable(const char* begin, const char* end) { return finish(fill_portable(begin, end), begin); }
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) bool LineForm::fill_avx2(const char* begin, const char* end) {
   const auto left = static_cast<std::size_t>(end - begin);
-  std::size_t at = 0;
-  std::uint64_t some_x = 0;
-  while (true) {
-    unsigned newline = 0, x = 0;
-#ifdef __SSE2__
-    alignas(16) char tail[16];
+  std::uint32_t digit_before = 0;
+  const __m256i zero = _mm256_set1_epi8('0');
+  const __m256i nine = _mm256_set1_epi8(9);
+  for (std::size_t at = 0; at <= max_bytes; at += step) {
+    alignas(32) char tail[step];
     const char* from = begin + at;
-    if (left - at < 16) {  // never read behind the end
+    if (left - at < step) {  // never read behind the end
       std::memset(tail, '\n', sizeof tail);
       std::memcpy(tail, from, left - at);
       from = tail;
     }
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    const __m128i zero = _mm_set1_epi8('0');
-    const __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)), _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(form_.data() + at), _mm_or_si128(_mm_andnot_si128(digits, bytes), _mm_and_si128(digits, zero)));
-    newline = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'))));
-    x = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('x'))));
-#else
-    for (unsigned i = 0; i < 16; ++i) {
-      const char c = at + i < left ? begin[at + i] : '\n';
-      form_[at + i] = is_digit(c) ? '0' : c;
-      newline |= static_cast<unsigned>(c == '\n') << i;
-      x |= static_cast<unsigned>(c == 'x') << i;
-    }
-#endif
-    x_masks[at / 16] = static_cast<std::uint16_t>(x);
-    some_x |= x;
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i value = _mm256_sub_epi8(bytes, zero);
+    const __m256i digits = _mm256_cmpeq_epi8(_mm256_min_epu8(value, nine), value);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(form_.data() + at), _mm256_blendv_epi8(bytes, zero, digits));
+    const auto newline = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\n'))));
+    const auto x = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('x'))));
+    const auto digit = static_cast<std::uint32_t>(_mm256_movemask_epi8(digits));
+    x_masks_[at / step] = x & (digit << 1 | digit_before);
+    digit_before = digit >> (step - 1);
     if (newline != 0) {
       length_ = at + static_cast<std::size_t>(std::countr_zero(newline));
-      break;
+      return length_ <= max_bytes;
     }
-    at += 16;
-    if (at > max_bytes) return false;
   }
-  if (length_ > max_bytes) return false;
+  return false;
+}
+#endif
+
+bool LineForm::fill_portable(const char* begin, const char* end) {
+  const auto left = static_cast<std::size_t>(end - begin);
+  std::uint32_t digit_before = 0;
+  for (std::size_t at = 0; at <= max_bytes; at += step) {
+    std::uint32_t newline = 0, x = 0, digit = 0;
+    for (unsigned i = 0; i < step; ++i) {
+      const char c = at + i < left ? begin[at + i] : '\n';
+      form_[at + i] = is_digit(c) ? '0' : c;
+      newline |= static_cast<std::uint32_t>(c == '\n') << i;
+      x |= static_cast<std::uint32_t>(c == 'x') << i;
+      digit |= static_cast<std::uint32_t>(is_digit(c)) << i;
+    }
+    x_masks_[at / step] = x & (digit << 1 | digit_before);
+    digit_before = digit >> (step - 1);
+    if (newline != 0) {
+      length_ = at + static_cast<std::size_t>(std::countr_zero(newline));
+      return length_ <= max_bytes;
+    }
+  }
+  return false;
+}
+
+bool LineForm::finish(bool filled, const char* line) {
+  if (!filled) return false;
   key_ = spread(length_);
-  std::memset(form_.data() + length_, 0, 16);
-  if (some_x != 0)
-    for (std::size_t word = 0; word * 16 <= at; ++word)
-      for (unsigned bits = x_masks[word]; bits != 0; bits &= bits - 1) {
-        const std::size_t x = word * 16 + static_cast<std::size_t>(std::countr_zero(bits));
-        if (x < length_) close_number(x, begin);
-      }
-  std::uint64_t hash = key_;
-  for (std::size_t i = 0; i < length_; i += 16) {
-    std::uint64_t low = 0, high = 0;
-    std::memcpy(&low, form_.data() + i, 8);
-    std::memcpy(&high, form_.data() + i + 8, 8);
-    hash = folded(low ^ seed_a, high ^ hash ^ seed_b);
+  std::memset(form_.data() + length_, 0, step);
+  for (std::size_t word = 0; word * step < length_; ++word)
+    for (std::uint32_t bits = x_masks_[word]; bits != 0; bits &= bits - 1) {
+      const std::size_t x = word * step + static_cast<std::size_t>(std::countr_zero(bits));
+      if (x < length_) close_number(x, line);
+    }
+  std::uint64_t a = key_, b = seed_a;  // two sums, which do not wait for each other
+  for (std::size_t i = 0; i < length_; i += step) {
+    std::array<std::uint64_t, step / 8> words;
+    std::memcpy(words.data(), form_.data() + i, step);
+    a = folded(words[0] ^ seed_a, words[1] ^ a ^ seed_b);
+    b = folded(words[2] ^ seed_b, words[3] ^ b ^ seed_a);
   }
-  key_ = hash;
+  key_ = folded(a ^ seed_b, b ^ seed_a);
   return true;
 }
 

@@ -26,15 +26,25 @@ class LineForm {
   static constexpr std::size_t max_bytes = 1024;
   /// The line that begins at `begin`, up to '\n' or `end`. False when it is longer than max_bytes: then nothing else is set.
   bool read(const char* begin, const char* end);
+  /// The same without the processor's wider registers; for machines that lack them, and for tests.
+  bool read_portable(const char* begin, const char* end);
   [[nodiscard]] std::size_t length() const { return length_; }
   [[nodiscard]] std::uint64_t key() const { return key_; }
   /// The form, to be searched: digits of the time stamp at the head are taken out altogether.
   [[nodiscard]] std::string_view text();
 
  private:
+  static constexpr std::size_t step = 32;  ///< bytes at once
+  /// Sets form, length and the places of each "x" behind a digit; false when the line is too long.
+  bool fill_avx2(const char* begin, const char* end);
+  bool fill_portable(const char* begin, const char* end);
+  /// Hexadecimal numbers and the key, when the form was filled.
+  bool finish(bool filled, const char* line);
+  /// An "x" behind a digit.
   void close_number(std::size_t x, const char* line);
 
-  alignas(64) std::array<char, max_bytes + 80> form_;
+  alignas(64) std::array<char, max_bytes + 2 * step> form_;
+  std::array<std::uint32_t, max_bytes / step + 1> x_masks_;  ///< bit i of word w: byte w * step + i
   std::size_t length_ = 0;
   std::uint64_t key_ = 0;
 };

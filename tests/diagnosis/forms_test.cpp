@@ -4,14 +4,17 @@
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
 #include "base/text.h"
+#include "diagnosis/compiled.h"
 #include "diagnosis/decode.h"
 #include "diagnosis/explain.h"
 #include "diagnosis/kind.h"
 #include "diagnosis/scanner.h"
+#include "knowledge/form.h"
 #include "knowledge/impl.h"
 #include "knowledge/load.h"
 #include "knowledge/pattern.h"
@@ -61,23 +64,79 @@ TEST(Forms, counts_are_those_of_every_pattern_in_every_line) {
     rest.remove_prefix(end);
   }
   const Evidence evidence = scanner->take();
-  std::size_t compared = 0;
+  std::size_t compared = 0, fields = 0;
   for (const knowledge::Signal& s : knowledge::Knowledge::built_in().impl().bundle.signals) {
     if (!s.in_kernel_log || (s.kinds != 0 && (s.kinds & knowledge::kind_kernel_log) == 0)) continue;
     std::vector<std::unique_ptr<RE2>> patterns;
     for (const knowledge::Pattern& p : s.match) patterns.push_back(std::make_unique<RE2>(p.text, RE2::Quiet));
     std::uint64_t expected = 0;
     std::map<std::string, bool> known;
-    for (const std::string& line : all) {
+    std::vector<std::uint64_t> first_lines;
+    for (std::uint64_t number = 1; const std::string& line : all) {
       auto [it, fresh] = known.try_emplace(line, false);
       if (fresh) it->second = std::any_of(patterns.begin(), patterns.end(), [&](const auto& re) { return RE2::PartialMatch(line, *re); });
       expected += it->second ? 1 : 0;
+      if (it->second && first_lines.size() < max_occurrences) first_lines.push_back(number);
+      ++number;
     }
     auto it = evidence.signals.find(s.id);
     EXPECT_EQ(it == evidence.signals.end() ? 0 : it->second.count, expected) << s.id;
     compared += expected > 0 ? 1 : 0;
+    if (expected == 0) continue;
+    // What is kept of each line is what its first fitting pattern reads, whether the line was searched or answered from its form.
+    const auto& kept = it->second.occurrences;
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (i > 0 && kept[i].line == kept[i - 1].line) continue;  // the same line with other fields
+      ASSERT_LT(place, first_lines.size()) << s.id;
+      ASSERT_EQ(kept[i].line, first_lines[place++]) << s.id;
+      const std::string& line = all[kept[i].line - 1];
+      EXPECT_EQ(kept[i].text, trim(line).substr(0, max_text)) << s.id;
+      EXPECT_NE(kept[i].kinds & knowledge::kind_kernel_log, 0u) << s.id;
+      const auto first = std::find_if(patterns.begin(), patterns.end(), [&](const auto& re) { return RE2::PartialMatch(line, *re); });
+      ASSERT_NE(first, patterns.end()) << s.id;
+      std::vector<re2::StringPiece> groups(static_cast<std::size_t>((*first)->NumberOfCapturingGroups() + 1));
+      ASSERT_TRUE((*first)->Match(line, 0, line.size(), RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size())));
+      for (const auto& [index, name] : (*first)->CapturingGroupNames()) {
+        const re2::StringPiece& group = groups[static_cast<std::size_t>(index)];
+        if (group.data() == nullptr) continue;
+        const std::string* field = kept[i].field(name);
+        ASSERT_NE(field, nullptr) << s.id << ": " << line;
+        EXPECT_EQ(*field, std::string(group.data(), group.size())) << s.id << ": " << line;
+        ++fields;
+      }
+    }
   }
   EXPECT_GT(compared, 40u);
+  EXPECT_GT(fields, 1000u);
+}
+
+TEST(Forms, a_pattern_of_forms_fits_every_form_that_its_lines_may_have) {
+  std::mt19937 random(17);
+  std::size_t understood = 0, checked = 0;
+  for (const knowledge::Signal& s : source().signals)
+    for (const knowledge::Pattern& p : s.match) {
+      const std::string wide = pattern_of_forms(p.text);
+      if (wide.empty()) continue;
+      ++understood;
+      const RE2 narrow(p.text, RE2::Quiet), of_forms(wide, RE2::Quiet);
+      ASSERT_TRUE(of_forms.ok()) << s.id << ": " << wide;
+      for (const std::string& example : s.examples) {
+        if (!RE2::PartialMatch(example, narrow)) continue;
+        ++checked;
+        EXPECT_TRUE(RE2::PartialMatch(knowledge::form_of(example), of_forms)) << s.id << ": " << wide << " | " << example;
+      }
+    }
+  EXPECT_GT(understood, 2000u);
+  EXPECT_GT(checked, 2000u);
+  const auto fits = [](const char* pattern, const char* line) { return RE2::PartialMatch(knowledge::form_of(line), RE2(pattern_of_forms(pattern))); };
+  EXPECT_TRUE(fits("gfx90a: [1-3]", "gfx90a: 2"));
+  EXPECT_TRUE(fits("gfx90a", "gfx11fa")) << "as far as digits go";
+  EXPECT_FALSE(fits("gfx90a", "gfx9b"));
+  EXPECT_TRUE(fits("at 0x[^0-9]", "at 0xf"));
+  EXPECT_TRUE(fits(R"(at 0x\D{2,3}$)", "at 0xfab"));
+  EXPECT_FALSE(fits("ring [[:alpha:]x]+ timeout", "ring - timeout"));
+  EXPECT_EQ(pattern_of_forms(R"(\x41)"), "");
 }
 
 TEST(Forms, which_patterns_depend_on_digits) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "diagnosis/kind.h"
 #include "diagnosis/moment.h"
+#include "diagnosis/terminal_control.h"
 #include "diagnosis/unwrap.h"
 #include "knowledge/model.h"
 
@@ -108,6 +109,18 @@ TEST(Kind, is_recognised_by_content) {
   EXPECT_EQ(kinds_of("x.py", "import torch\ndef f():\n  pass\n") & kind_program, 0u);
   EXPECT_NE(kinds_of("a", "HSA_OVERRIDE_GFX_VERSION=11.0.0\n") & kind_env, 0u);
   EXPECT_NE(kinds_of("a", "HSA Agents\n  Name: gfx1100\n") & kind_rocminfo, 0u);
+}
+
+TEST(TerminalControl, both_ways_to_look_agree) {
+  for (int c = 0; c < 256; ++c)
+    for (std::size_t size : {1u, 31u, 64u, 65u, 200u})
+      for (std::size_t at = 0; at < size; at += 7) {
+        std::string text(size, 'x');
+        text[at] = static_cast<char>(c);
+        const bool expected = c == 0 || c == '\b' || c == '\r' || c == 0x1b;
+        ASSERT_EQ(holds_terminal_control(text), expected) << c << " at " << at << " of " << size;
+        ASSERT_EQ(holds_terminal_control_portable(text), expected) << c << " at " << at << " of " << size;
+      }
 }
 
 }  // namespace

@@ -100,5 +100,35 @@ TEST(Form, lines_read_one_by_one_have_the_form_and_key_of_their_kind) {
   EXPECT_EQ(stamp_length("plain"), 0u);
 }
 
+TEST(Form, both_ways_to_read_a_line_agree) {
+  std::mt19937 random(13);
+  LineForm a, b;
+  std::size_t too_long = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string block = random_text(random, i % 300);
+    for (int n = 0; n < 4 && !block.empty(); ++n) block[random() % block.size()] = static_cast<char>(random() % 256);
+    for (const char *at = block.data(), *end = at + block.size(); at < end; ++at) {
+      const bool read = a.read(at, end);
+      ASSERT_EQ(read, b.read_portable(at, end)) << block;
+      if (!read) {
+        ++too_long;
+        break;
+      }
+      ASSERT_EQ(a.length(), b.length()) << block;
+      ASSERT_EQ(a.key(), b.key()) << block;
+      ASSERT_EQ(a.text(), b.text()) << block;
+      at += a.length();
+    }
+  }
+  for (std::size_t size = LineForm::max_bytes - 70; size < LineForm::max_bytes + 70; ++size) {
+    const std::string line(size, '7');
+    EXPECT_EQ(a.read(line.data(), line.data() + size), size <= LineForm::max_bytes) << size;
+    EXPECT_EQ(b.read_portable(line.data(), line.data() + size), size <= LineForm::max_bytes) << size;
+    if (size <= LineForm::max_bytes) {
+      EXPECT_EQ(a.key(), b.key()) << size;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ff::knowledge
