@@ -6,12 +6,14 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "capture/collect.h"
 #include "cli/command.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
 #include "diagnosis/input.h"
+#include "diagnosis/scanner.h"
 #include "diagnosis/text_report.h"
 #include "knowledge/knowledge.h"
 #include "report/style.h"
@@ -46,7 +48,16 @@ int run_explain(const Options& o) {
     if (!taken) return report_error(taken.error());
     machine = std::move(*taken);
   }
-  auto explanation = diagnosis::explain(o.inputs, **knowledge, machine ? &*machine : nullptr);
+  auto made = diagnosis::Scanner::make(**knowledge);
+  if (!made) return report_error(made.error());
+  // The process ends next: thousands of patterns and texts are not taken apart one by one before that.
+  struct Kept {
+    std::shared_ptr<const knowledge::Knowledge> knowledge;
+    diagnosis::Scanner scanner;
+  };
+  static Kept* kept = nullptr;
+  delete std::exchange(kept, new Kept{*knowledge, std::move(*made)});
+  auto explanation = diagnosis::explain(kept->scanner, o.inputs, **knowledge, machine ? &*machine : nullptr);
   if (!explanation) return report_error(explanation.error());
   if (o.json) {
     print_document(diagnosis::to_document(*explanation, **knowledge, o.why));

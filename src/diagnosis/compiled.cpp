@@ -11,7 +11,7 @@ namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::size_t max_groups = 32;
+constexpr std::size_t max_groups = 33;
 constexpr std::size_t max_places_in_line = 32;
 /// How a pattern says that words of a list may stand between its head and its fields.
 constexpr std::string_view list_words = R"((?:\S+\s+)*?)";
@@ -110,7 +110,9 @@ const RE2& Compiled::get() {
   if (!re_) {
     RE2::Options options(RE2::Quiet);
     options.set_max_mem(2 << 20);
-    re_ = std::make_unique<RE2>(pattern_->text, options);
+    // Anchored, with what stands before the match in front: RE2 then reads the fields of a line at once, and needs no second automaton that
+    // goes backwards to where the match begins. Group 1 is the whole match.
+    re_ = std::make_unique<RE2>("(?s:.*?)(" + pattern_->text + ")", options);
     group_count_ = re_->NumberOfCapturingGroups();
     for (const auto& [index, name] : re_->CapturingGroupNames()) groups_.emplace_back(index, name);
   }
@@ -119,11 +121,15 @@ const RE2& Compiled::get() {
 
 /// Matches from `from` on; sets where the match ends and its first field begins.
 bool Compiled::match(std::string_view line, std::size_t from, Fields& fields) {
+  const RE2& re = get();
+  const re2::StringPiece text(line.data(), line.size());
+  if (!re.Match(text, from, line.size(), RE2::ANCHOR_START, nullptr, 0)) return false;
   re2::StringPiece groups[max_groups];
   const int n = std::min<int>(group_count_ + 1, static_cast<int>(max_groups));
-  if (!get().Match(re2::StringPiece(line.data(), line.size()), from, line.size(), RE2::UNANCHORED, groups, n)) return false;
-  const char* begin = groups[0].data() + groups[0].size();
-  match_end_ = groups[0].empty() ? 0 : static_cast<std::size_t>(begin - line.data());
+  if (!re.Match(text, from, line.size(), RE2::ANCHOR_START, groups, n)) return false;
+  const re2::StringPiece& whole = groups[1];
+  const char* begin = whole.data() + whole.size();
+  match_end_ = whole.empty() ? 0 : static_cast<std::size_t>(begin - line.data());
   for (const auto& [index, name] : groups_) {
     if (index >= n || groups[index].data() == nullptr) continue;
     begin = std::min(begin, groups[index].data());
@@ -137,7 +143,8 @@ bool Compiled::match(std::string_view line, std::size_t from, Fields& fields) {
 bool Compiled::run(std::string_view line, Fields* fields) {
   if (!plain_.empty()) return memmem(line.data(), line.size(), plain_.data(), plain_.size()) != nullptr;
   const RE2& re = get();
-  if (fields == nullptr || groups_.empty()) return re.Match(re2::StringPiece(line.data(), line.size()), 0, line.size(), RE2::UNANCHORED, nullptr, 0);
+  if (fields == nullptr || groups_.empty())
+    return re.Match(re2::StringPiece(line.data(), line.size()), 0, line.size(), RE2::ANCHOR_START, nullptr, 0);
   return match(line, 0, *fields);
 }
 

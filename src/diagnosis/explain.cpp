@@ -42,7 +42,8 @@ class Held {
   /// `whole`: the text itself is asked for until it is larger than this. Of a log of nothing but kernel messages the extractors get the lines
   /// of programs only, the others empty: facts about data, models and training stand in no message of the kernel.
   void begin(std::uint32_t kinds, std::size_t whole) {
-    programs_only_ = (kinds & knowledge::kind_kernel_log) != 0 && (kinds & (knowledge::kind_program | knowledge::kind_code | knowledge::kind_config)) == 0;
+    programs_only_ =
+        (kinds & knowledge::kind_kernel_log) != 0 && (kinds & (knowledge::kind_program | knowledge::kind_code | knowledge::kind_config)) == 0;
     most_ = programs_only_ ? whole : max_extract_bytes;
   }
   void add(std::string_view block) {
@@ -195,6 +196,11 @@ class Silent {
 Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge, const capture::Capture* machine) {
   auto scanner = Scanner::make(knowledge);
   if (!scanner) return std::unexpected(scanner.error());
+  return explain(*scanner, inputs, knowledge, machine);
+}
+
+Result<Explanation> explain(Scanner& scanner, const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge,
+                            const capture::Capture* machine) {
   std::vector<std::string> files;
   std::set<std::string> named;  // asked for by name: that it cannot be opened is an error
   std::vector<Fact> facts;
@@ -205,7 +211,7 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
     if (input != "-" && is_stored_capture(input)) {
       auto capture = capture::open({input});
       if (!capture) return std::unexpected(capture.error());
-      scan_capture(*scanner, *capture, facts);
+      scan_capture(scanner, *capture, facts);
       append(facts, facts_of_capture(*capture, knowledge));
       said_something = true;
     } else if (input != "-" && fs::is_directory(input, error)) {
@@ -218,7 +224,7 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
     }
   }
   if (machine != nullptr) {
-    scan_capture(*scanner, *machine, facts);
+    scan_capture(scanner, *machine, facts);
     append(facts, facts_of_capture(*machine, knowledge));
   }
   std::vector<std::pair<std::string, std::string>> piped;  // a pipe can be read once only
@@ -229,29 +235,29 @@ Result<Explanation> explain(const std::vector<std::string>& inputs, const knowle
     Held held;
     auto read = read_input(file, LineSink{[&](std::string_view sample) {
                                             const std::uint32_t kinds = kinds_of(name, sample);
-                                            scanner->begin(name, kinds);
+                                            scanner.begin(name, kinds);
                                             held.begin(kinds, file == "-" ? max_fact_file_bytes : max_wrapped_bytes);
                                             begun = true;
                                           },
                                           [&](std::string_view block) {
                                             said = said || !trim(block).empty();
-                                            scanner->feed(block);
+                                            scanner.feed(block);
                                             held.add(block);
                                           }});
     if (!read && !begun && named.contains(file)) return std::unexpected(read.error());
-    if (!read && said) scanner->note(read.error().to_string());
+    if (!read && said) scanner.note(read.error().to_string());
     if (!said) silent.add(read ? Error{"is empty", name, "give the file or the output that shows the fault", 3} : read.error());
     said_something = said_something || said;
-    scan_unwrapped(*scanner, held.text());
-    if (begun && tells_of_something_solved(name, held.text())) scanner->settled();
+    scan_unwrapped(scanner, held.text());
+    if (begun && tells_of_something_solved(name, held.text())) scanner.settled();
     held.extract(name, facts);
     if (file == "-" && !held.text().empty()) piped.emplace_back(name, held.text());
   }
   if (!said_something && !silent.empty()) return std::unexpected(silent.as_error());
-  silent.into(*scanner);
+  silent.into(scanner);
   append(facts, facts_of_files(files, knowledge));
   append(facts, facts_of_texts(piped, knowledge));
-  return finish(*scanner, std::move(facts), knowledge);
+  return finish(scanner, std::move(facts), knowledge);
 }
 
 Result<Explanation> explain_texts(const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge) {

@@ -26,6 +26,9 @@ struct Explanation {
 /// Reads files, directories, captures and "-" (standard input) and judges them, together with a capture of this machine
 /// when one is given. Errors: an input that cannot be read.
 Result<Explanation> explain(const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge, const capture::Capture* machine = nullptr);
+/// The same with a scanner over that knowledge, which the caller keeps.
+Result<Explanation> explain(Scanner& scanner, const std::vector<std::string>& inputs, const knowledge::Knowledge& knowledge,
+                            const capture::Capture* machine = nullptr);
 
 /// The same for texts in memory, by file name: tests and `kb check` use it.
 Result<Explanation> explain_texts(const std::vector<std::pair<std::string, std::string>>& files, const knowledge::Knowledge& knowledge);
