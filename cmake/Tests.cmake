@@ -54,9 +54,15 @@ target_include_directories(vendor_double PRIVATE ${PROJECT_SOURCE_DIR}/src)
 add_custom_command(TARGET vendor_double POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E create_symlink librccl.so.1 ${PROJECT_BINARY_DIR}/vendor_double/librocblas.so.4
   COMMAND ${CMAKE_COMMAND} -E create_symlink librccl.so.1 ${PROJECT_BINARY_DIR}/vendor_double/libhipblaslt.so.0)
+# MIOpen and cuDNN, in the same folder.
+add_library(dnn_double MODULE ${PROJECT_SOURCE_DIR}/tests/gpu/dnn_double.cpp ${PROJECT_SOURCE_DIR}/src/compute/native_types.cpp)
+set_target_properties(dnn_double PROPERTIES PREFIX "" OUTPUT_NAME libMIOpen SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/vendor_double)
+target_include_directories(dnn_double PRIVATE ${PROJECT_SOURCE_DIR}/src)
+add_custom_command(TARGET dnn_double POST_BUILD
+  COMMAND ${CMAKE_COMMAND} -E create_symlink libMIOpen.so.1 ${PROJECT_BINARY_DIR}/vendor_double/libcudnn.so.9)
 if(TARGET test_gpu)
   target_compile_definitions(test_gpu PRIVATE FIRSTFAULT_HIP_DOUBLE="${PROJECT_BINARY_DIR}/hip_double")
-  add_dependencies(test_gpu hip_double vendor_double)
+  add_dependencies(test_gpu hip_double vendor_double dnn_double)
 endif()
 
 # tests/fuzz/<name>_fuzz.cpp: with FIRSTFAULT_FUZZ a libFuzzer program, else a program that replays its corpus

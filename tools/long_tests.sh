@@ -11,7 +11,15 @@ echo "== model check against the reference safetensors library"
 (cd tests/end_to_end && FIRSTFAULT="$OLDPWD/build/dev/firstfault" "../../$venv/bin/python" -B -m unittest -q test_model.py)
 
 echo "== operators of Debian's PyTorch with planted faults: reduced, isolated"
-(cd tests/end_to_end && FIRSTFAULT_LONG=1 FIRSTFAULT="$OLDPWD/build/dev/firstfault" /usr/bin/python3 -B -m unittest -q test_ops_torch.py)
+(cd tests/end_to_end && FIRSTFAULT_OPS_PYTHON= FIRSTFAULT_LONG=1 FIRSTFAULT="$OLDPWD/build/dev/firstfault" /usr/bin/python3 -B -m unittest -q test_ops_torch.py)
+
+if [ -n "${FIRSTFAULT_OPS_PYTHON:-}" ]; then
+  echo "== the same with the PyTorch of $FIRSTFAULT_OPS_PYTHON"
+  (cd tests/end_to_end && FIRSTFAULT_LONG=1 FIRSTFAULT="$OLDPWD/build/dev/firstfault" /usr/bin/python3 -B -m unittest -q test_ops_torch.PlantedFaults test_ops_torch.NanSearch)
+fi
+
+echo "== every call of the stand-in for HIP fails once, through the whole program; rung 2 with a spoilt MIOpen"
+(cd tests/end_to_end && FIRSTFAULT_LONG=1 FIRSTFAULT="$OLDPWD/build/dev/firstfault" /usr/bin/python3 -B -m unittest -q test_ops_native.Hip)
 
 echo "== safetensors: 100,000 mutated files against the reference library"
 ninja -C build/dev safetensors_verdict >/dev/null

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -9,6 +8,7 @@
 #include "base/progress.h"
 #include "capture/redact.h"
 #include "cli/command.h"
+#include "cli/ops_runs.h"
 #include "cli/ops_torch.h"
 #include "cli/options.h"
 #include "compute/native_run.h"
@@ -62,19 +62,13 @@ int ops_run(const OpsRunOptions& o) {
 }
 
 Result<compute::OperatorRun> load(const std::string& root, const std::string& name) {
-  std::string path = name;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    auto found = run::find_run(root, name);
-    if (!found) return std::unexpected(found.error());
-    path = *found;
-  }
-  if (std::filesystem::is_directory(path, error)) path += "/ops.json";
-  auto text = read_file(path);
+  const auto path = operators_document_of(root, name, "");
+  if (!path) return std::unexpected(path.error());
+  auto text = read_file(*path);
   if (!text) return std::unexpected(text.error());
-  auto value = parse_json(*text, path);
+  auto value = parse_json(*text, *path);
   if (!value) return std::unexpected(value.error());
-  return compute::operator_run_from(*value, path);
+  return compute::operator_run_from(*value, *path);
 }
 
 struct OpsCompareOptions {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "capture/redact.h"
 #include "cli/given_path.h"
+#include "cli/ops_runs.h"
 #include "cli/options.h"
 #include "report/style.h"
 #include "run/run.h"
@@ -96,21 +97,15 @@ int ops_run_torch(const OpsTorchOptions& o) {
 
 Result<OpsTorchRun> load_ops_run(const std::string& runs, const std::string& name) {
   OpsTorchRun out;
-  std::string path = name;
-  std::error_code none;
-  if (!fs::exists(path, none)) {
-    auto found = run::find_run(run::runs_root(runs), name);
-    if (!found) return std::unexpected(found.error());
-    path = *found;
-  }
-  if (fs::is_directory(path, none)) {
-    out.path = path;
-    if (auto record = run::read_run(path)) {
+  const auto document = operators_document_of(run::runs_root(runs), name, "torch");
+  if (!document) return std::unexpected(document.error());
+  const std::string& path = *document;
+  if (fs::path(path).filename() == "ops.json")
+    if (auto record = run::read_run(fs::path(path).parent_path().string())) {
+      out.path = fs::path(path).parent_path().string();
       out.python = record->manifest["python"].as_text();
       out.device = record->manifest["device"].as_text();
     }
-    path += "/ops.json";
-  }
   auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
   auto value = parse_json(*text, path);

@@ -31,6 +31,7 @@ const std::vector<Layer>& layers() {
       {"compute.gemm", {"gemm."}},
       {"compute.blas", {"blas."}},
       {"compute.neural", {"norm.layer.", "softmax.", "attention.", "convolution."}},
+      {"compute.convolution", {"dnn.conv.f32.exact", "dnn.conv.f16.exact"}},
   };
   return all;
 }
@@ -108,9 +109,11 @@ std::vector<std::string> operator_causes(const OperatorResult& r, std::string_vi
     return {"kernel-fault.out-of-bounds"};
   if (has(text, "OutOfMemory") || has(text, "OUT_OF_MEMORY")) return {"memory.held-by-others", "memory.vram-exhausted"};
   if (has(text, "was accepted") || has(text, "InvalidConfiguration")) return {"kernel-fault.invalid-launch"};
+  if (r.status == OperatorStatus::crash && has(text, "miopen"))
+    return {"library-coverage.miopen-compile-failed", "library-coverage.miopen-database-missing"};
   if (r.status == OperatorStatus::crash) return {"kernel-fault.illegal-instruction", "driver.user-kernel-mismatch"};
   if (r.status == OperatorStatus::nondeterministic) return {"precision.nondeterministic", "hardware.wrong-results"};
-  if (check == "compute.blas") return {"precision.library-numerics", "hardware.wrong-results"};
+  if (check == "compute.blas" || check == "compute.convolution") return {"precision.library-numerics", "hardware.wrong-results"};
   return {"hardware.wrong-results", "hardware.uncorrectable-ecc"};
 }
 
@@ -258,6 +261,13 @@ std::vector<Check> table() {
                   with({"precision.library-numerics", "library-coverage.rocblas-lacks-target", "runtime.library-missing"}), {"compute.gemm"}),
       layer_check(6, "Are convolution, norms, softmax and attention right?", "Our own kernels against a float64 reference.",
                   with({"library-coverage.miopen-compile-failed"}), {"compute.gemm"}),
+      layer_check(7, "Is the vendor's convolution right?",
+                  "One shape in FP32 and FP16 through MIOpen's immediate mode or cuDNN, whole numbers whose sums are exact. Skipped when the library "
+                  "is not installed. Fails while our own convolution holds: the library is at fault, not the device. All shapes, types and "
+                  "algorithms: firstfault ops run --native --family dnn.",
+                  with({"precision.library-numerics", "library-coverage.miopen-compile-failed", "library-coverage.miopen-database-missing",
+                        "runtime.library-missing"}),
+                  {"compute.neural"}),
   };
 }
 

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "base/file.h"
 #include "base/process.h"
 #include "base/seconds.h"
 #include "base/text.h"
 #include "compute/debug_agent.h"
+#include "python/python.h"
 
 namespace ff::compute {
 namespace {
@@ -84,12 +86,15 @@ Ran run_once(const IsolateOptions& options, const std::vector<std::string>& set)
   return out;
 }
 
-SwitchOutcome repeat(const IsolateOptions& options, std::string id, std::vector<std::string> set) {
+/// `beside`: variables that carry the switch and are not it.
+SwitchOutcome repeat(const IsolateOptions& options, std::string id, std::vector<std::string> set, const std::vector<std::string>& beside = {}) {
   SwitchOutcome out;
   out.id = std::move(id);
   out.set = std::move(set);
   for (int i = 0; i < options.repeat; ++i) {
-    out.runs.push_back(run_once(options, out.set).run);
+    auto all = out.set;
+    all.insert(all.end(), beside.begin(), beside.end());
+    out.runs.push_back(run_once(options, all).run);
     ++out.rate.runs;
     if (out.runs.back().failed) ++out.rate.failed;
   }
@@ -106,6 +111,37 @@ std::string script_of(const std::vector<std::string>& command) {
   for (const auto& argument : command)
     if (argument.ends_with(".py") && fs::is_regular_file(argument, error)) return argument;
   return {};
+}
+
+/// Whether the command is Python's as far as its words show: the interpreter, a script, or a program that starts with its name.
+bool is_python(const std::vector<std::string>& command) {
+  for (const auto& word : command) {
+    const std::string name = fs::path(word).filename().string();
+    if (name.starts_with("python") || name.ends_with(".py")) return true;
+  }
+  const char* path = std::getenv("PATH");
+  std::vector<std::string> candidates{command.front()};
+  if (command.front().find('/') == std::string::npos && path != nullptr)
+    for (const auto folder : split(path, ':')) candidates.push_back(std::string(folder) + "/" + command.front());
+  std::error_code error;
+  for (const auto& program : candidates) {
+    if (!fs::is_regular_file(program, error)) continue;
+    std::string first(128, '\0');
+    std::ifstream(program, std::ios::binary).read(first.data(), static_cast<std::streamsize>(first.size()));
+    first.resize(first.find('\n') == std::string::npos ? 0 : first.find('\n'));
+    return first.starts_with("#!") && first.find("python") != std::string::npos;
+  }
+  return false;
+}
+
+/// The folder in which probes/torch_settings.py lies as sitecustomize.py.
+Result<TemporaryDirectory> settings_folder() {
+  auto folder = TemporaryDirectory::make("firstfault-isolate");
+  if (!folder) return folder;
+  for (const auto& probe : python::probes())
+    if (probe.name == "torch_settings.py")
+      if (auto written = write_file(folder->path() / "sitecustomize.py", probe.source); !written) return std::unexpected(written.error());
+  return folder;
 }
 
 /// The ROCr debug agent where it is installed: beside ROCm, or as the distribution's package.
@@ -146,12 +182,27 @@ Result<Isolation> isolate(const IsolateOptions& options, const std::function<voi
     base.rate.runs += more.rate.runs;
     base.rate.failed += more.rate.failed;
   }
+  const bool python = is_python(options.command);
+  std::optional<TemporaryDirectory> settings;
   for (const auto& one : switches()) {
     if (!options.only.empty() && std::ranges::find(options.only, one.id) == options.only.end()) continue;
     if (!options.api.empty() && !one.for_api.empty() && std::ranges::find(one.for_api, options.api) == one.for_api.end()) continue;
+    if (one.python && !python) continue;
     progress(one.id);
-    std::vector<std::string> set(one.set.begin(), one.set.end());
-    auto outcome = repeat(options, std::string(one.id), std::move(set));
+    std::vector<std::string> set(one.set.begin(), one.set.end()), beside;
+    if (one.python) {
+      if (!settings) {
+        auto made = settings_folder();
+        if (!made) return std::unexpected(made.error());
+        settings = std::move(*made);
+      }
+      const char* path = std::getenv("PYTHONPATH");
+      std::string rest = path != nullptr ? path : "";
+      for (const auto& entry : options.environment)
+        if (entry.starts_with("PYTHONPATH=")) rest = entry.substr(entry.find('=') + 1);
+      beside.push_back("PYTHONPATH=" + settings->path().string() + (rest.empty() ? "" : ":" + rest));
+    }
+    auto outcome = repeat(options, std::string(one.id), std::move(set), beside);
     outcome.meaning = one.proves_cured;
     out.outcomes.push_back(std::move(outcome));
   }

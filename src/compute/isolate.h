@@ -23,6 +23,7 @@ struct Switch {
   std::string_view what;                  ///< what it changes, in one clause
   std::string_view proves_cured;          ///< when the command stops failing with it
   std::vector<std::string_view> for_api;  ///< "hip", "cuda"; empty: everywhere
+  bool python = false;                    ///< a setting that probes/torch_settings.py makes when the command's Python imports torch
 };
 
 /// The known switches in the order in which they are tried: what says most first. Names and meanings: facts about ROCr, HIP,

@@ -114,10 +114,14 @@ void conclude(Isolation& isolation, int repeat) {
   else if (!cured.empty())
     text = fmt::format("These change the outcome: {}. What they have in common is the cause; the first named says most: {}.", names(cured),
                        cured.front()->meaning);
+  else if (base.failed > 0 && outcomes.size() == 1)
+    text = fmt::format("{} of {} runs failed; no switch was tried.", base.failed, base.runs);
   else if (base.failed > 0)
-    text = fmt::format(
-        "No switch changes the outcome ({} of {} runs failed unchanged): neither ordering, copies, allocator, libraries nor threads are the cause.",
-        base.failed, base.runs);
+    text = fmt::format("{}{} ({} of {} runs failed unchanged){}.",
+                       outcomes.size() == 2 ? fmt::format("{} does not change the outcome", outcomes[1].id)
+                                            : fmt::format("None of the {} switches that were tried changes the outcome", outcomes.size() - 1),
+                       unclear.empty() ? "" : " for certain", base.failed, base.runs,
+                       unclear.empty() ? ": what is switched there is not the cause" : "");
   if (!caused.empty()) text += fmt::format("{}It fails more often under: {}.", text.empty() ? "" : " ", names(caused));
   if (!unclear.empty() && cured.empty())
     text += fmt::format(" Too few runs to tell for: {} (--repeat {}).", names(unclear), std::max(10, repeat * 3));

@@ -54,15 +54,18 @@ Result<NanSearch> search_nan(const NanOptions& options) {
 }
 
 std::string nan_sentence(const Value& found) {
-  const auto module = found["module"].as_text(), op = found["operator"].as_text(), detail = found["detail"].as_text();
-  const std::string where = module.empty() ? std::string("outside of every module") : fmt::format("in {} ({})", module, found["type"].as_text());
-  std::string out =
-      fmt::format("{} pass {}: the first value that is not finite appears {}", found["stage"].as_text() == "backward" ? "Backward" : "Forward",
-                  found["stage"].as_text() == "backward" ? found["backward_steps"].as_int() : found["forward_steps"].as_int(), where);
+  const auto module = found["module"].as_text(), op = found["operator"].as_text(), detail = found["detail"].as_text(), what = found["what"].as_text(),
+             verdict = found["verdict"].as_text();
+  const std::string name = module.empty() ? std::string("outside of every module") : fmt::format("{} ({})", module, found["type"].as_text());
+  std::string out = fmt::format("{} pass {}: the first value that is not finite ", found["stage"].as_text() == "backward" ? "Backward" : "Forward",
+                                found["stage"].as_text() == "backward" ? found["backward_steps"].as_int() : found["forward_steps"].as_int());
+  // What came in is no fault of the module that met it first.
+  if (verdict == "inputs") return out + fmt::format("is what {} was given ({}): {}.", name, what, detail);
+  if (verdict == "parameters") return out + fmt::format("is a parameter of {}: {} ({}).", name, detail, what);
+  out += fmt::format("appears {}{}", module.empty() ? "" : "in ", name);
   if (!op.empty()) out += fmt::format(", from {}", op);
-  if (const auto what = found["what"].as_text(); !what.empty()) out += fmt::format(" ({})", what);
-  out += found["inputs_finite"].as_bool() ? "; its inputs were finite. " : "; its inputs were not. ";
-  const auto verdict = found["verdict"].as_text();
+  if (!what.empty()) out += fmt::format(" ({})", what);
+  out += found["inputs_finite"].as_bool() ? "; its inputs were finite. " : "; some of its inputs were not finite either. ";
   if (verdict == "overflow")
     out += "Overflow: " + std::string(detail) + ".";
   else if (verdict == "wrong-operator")

@@ -6,7 +6,7 @@
 #include "compute/native_session.h"
 #include "gpu/kernels.h"
 
-// Families "norm", "softmax", "attention", "convolution". First-order error analysis, all constants rounded up; u: unit roundoff
+// Families "norm", "softmax", "attention". First-order error analysis, all constants rounded up; u: unit roundoff
 // of the accumulator, u_out: of the result's type, h: additions along the longest path of a block's sum (columns/256 + 8).
 //
 // layer norm   y = (x-m)/s*g + b: m carries gamma_{h+1} mean|x|, the variance twice that and gamma_{h+3}, the root half. With
@@ -15,7 +15,6 @@
 //              positive terms gamma_h: |error| <= u (2*(4 + D) + h + 4) y + u_out y, D = largest |x-t| of the row.
 // attention    scores carry gamma_{d+2} |q||k| scale =: E; then softmax, then a convex combination of v:
 //              |error| <= (2E + u (2*(4 + D) + 2 keys + 8)) max|v| + u_out |y|.
-// convolution  as a product with K = channels * kernel area.
 namespace ff::compute {
 namespace {
 
@@ -208,83 +207,11 @@ Result<Outcome> attention(Session& s, Type type) {
   return last;
 }
 
-Result<Outcome> convolution(Session& s, Type type, bool exact) {
-  auto f = s.kernel("matrix", fmt::format("conv_{}", type_name(type)));
-  if (!f) return std::unexpected(f.error());
-  const double u = unit_roundoff(accumulator(type));
-  Outcome last;
-  double ms = 0;
-  struct Case {
-    std::string_view name;
-    gpu::ConvShape shape;
-  };
-  for (auto [name, g] : std::vector<Case>{{"1x1", {2, 8, 7, 9, 5, 1, 1, 1, 0, 1, 1, 0, 0}},
-                                          {"3x3", {1, 3, 33, 31, 8, 3, 3, 1, 1, 1, 1, 0, 0}},
-                                          {"7x7 stride 2", {1, 3, 37, 41, 4, 7, 7, 2, 3, 1, 1, 0, 0}},
-                                          {"depthwise", {2, 12, 11, 13, 12, 3, 3, 1, 1, 1, 12, 0, 0}},
-                                          {"dilated groups", {1, 8, 23, 19, 16, 3, 3, 2, 2, 2, 4, 0, 0}},
-                                          {"1x5 on a row", {3, 4, 1, 64, 6, 1, 5, 1, 0, 1, 1, 0, 0}}}) {
-    g.out_h = (g.height + 2 * g.pad - g.dilation * (g.kernel_h - 1) - 1) / g.stride + 1;
-    g.out_w = (g.width + 2 * g.pad - g.dilation * (g.kernel_w - 1) - 1) / g.stride + 1;
-    const unsigned in_group = g.in_channels / g.groups, out_group = g.out_channels / g.groups;
-    Series series(g.height * 31 + g.kernel_h);
-    const auto fill = [&](std::size_t n) {
-      std::vector<double> v(n);
-      for (auto& e : v) e = exact ? static_cast<double>(series.whole(-3, 3)) : rounded(type, series.uniform(-1, 1));
-      return v;
-    };
-    const auto x = fill(static_cast<std::size_t>(g.batch) * g.in_channels * g.height * g.width),
-               w = fill(static_cast<std::size_t>(g.out_channels) * in_group * g.kernel_h * g.kernel_w);
-    const std::size_t n = static_cast<std::size_t>(g.batch) * g.out_channels * g.out_h * g.out_w;
-    Reference reference;
-    for (std::size_t i = 0; i < n; ++i) {
-      const unsigned ox = static_cast<unsigned>(i % g.out_w), oy = static_cast<unsigned>(i / g.out_w % g.out_h),
-                     oc = static_cast<unsigned>(i / (static_cast<std::size_t>(g.out_w) * g.out_h) % g.out_channels),
-                     b = static_cast<unsigned>(i / (static_cast<std::size_t>(g.out_w) * g.out_h * g.out_channels));
-      double sum = 0, magnitude = 0;
-      for (unsigned c = 0; c < in_group; ++c)
-        for (unsigned ky = 0; ky < g.kernel_h; ++ky)
-          for (unsigned kx = 0; kx < g.kernel_w; ++kx) {
-            const long iy = static_cast<long>(oy) * g.stride + static_cast<long>(ky) * g.dilation - g.pad,
-                       ix = static_cast<long>(ox) * g.stride + static_cast<long>(kx) * g.dilation - g.pad;
-            if (iy < 0 || ix < 0 || iy >= static_cast<long>(g.height) || ix >= static_cast<long>(g.width)) continue;
-            const double p =
-                x[((static_cast<std::size_t>(b) * g.in_channels + oc / out_group * in_group + c) * g.height + static_cast<std::size_t>(iy)) *
-                      g.width +
-                  static_cast<std::size_t>(ix)] *
-                w[((static_cast<std::size_t>(oc) * in_group + c) * g.kernel_h + ky) * g.kernel_w + kx];
-            sum += p;
-            magnitude += std::abs(p);
-          }
-      reference.value.push_back(exact ? rounded(type, sum) : sum);
-      reference.scale.push_back(magnitude);
-    }
-    const double terms = static_cast<double>(in_group) * g.kernel_h * g.kernel_w + 1;
-    reference.bound = exact ? 0 : gamma(terms, u) + out_unit(type) + (type == Type::f64 ? gamma(terms, u) : 0);
-    reference.floor = exact ? 0 : underflow_unit(type);
-    auto dx = s.upload(type, x), dw = s.upload(type, w);
-    if (!dx) return std::unexpected(dx.error());
-    if (!dw) return std::unexpected(dw.error());
-    Trial trial{.type = type, .elements = n};
-    trial.detail = std::string(name);
-    trial.run = [&, g](gpu::Address out, gpu::Stream stream) { return s.launch(*f, n, 128, stream, out, dx->address(), dw->address(), g); };
-    auto one = s.judge(trial, reference);
-    if (!one || one->status != OperatorStatus::pass) return one;
-    ms += one->time_ms.value_or(0);
-    if (one->max_error.value_or(0) >= last.max_error.value_or(-1)) last = *one;
-  }
-  last.time_ms = ms;
-  last.detail = "6 shapes: 1x1, 3x3, stride, dilation, groups, depthwise";
-  return last;
-}
-
 }  // namespace
 
 void add_neural_operators(std::vector<NativeOperator>& to) {
   for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16}) {
     const std::string name(type_name(type));
-    to.push_back({"convolution." + name + ".exact", "convolution", name, [type](Session& s) { return convolution(s, type, true); }});
-    to.push_back({"convolution." + name + ".random", "convolution", name, [type](Session& s) { return convolution(s, type, false); }});
     to.push_back({"norm.layer." + name, "norm", name, [type](Session& s) { return norm(s, type, false); }});
     to.push_back({"norm.rms." + name, "norm", name, [type](Session& s) { return norm(s, type, true); }});
     if (type == Type::f64) continue;

@@ -45,7 +45,7 @@ void work(int out, const OperatorOptions& options, bool quick, const std::vector
   Session session(**device, options, quick);
   for (std::size_t i = first; i < suite.size(); ++i) {
     say(out, Value::object({{"begin", static_cast<unsigned long>(i)}}));
-    watchdog(options.time_limit_s);
+    watchdog(options.time_limit_s * suite[i].patience);
     OperatorResult r;
     r.name = suite[i].name;
     r.family = suite[i].family;
@@ -121,7 +121,9 @@ std::vector<NativeOperator> native_operators() {
   add_gemm_operators(all);
   add_blas_operators(all);
   add_float8_operators(all);
+  add_convolution_operators(all);
   add_neural_operators(all);
+  add_dnn_operators(all);
   add_collective_operators(all);
   add_finite_operators(all);
   return all;
@@ -139,7 +141,9 @@ NativeRun run_native(const OperatorOptions& options, bool quick, const std::func
     progress(suite[next].name);
     ChildOptions child;
     child.body = [&](int out) { work(out, options, quick, suite, next); };
-    child.time_limit = milliseconds_of(open_limit_s + options.time_limit_s * static_cast<double>(suite.size() - next));
+    double most_s = open_limit_s;
+    for (std::size_t i = next; i < suite.size(); ++i) most_s += options.time_limit_s * suite[i].patience;
+    child.time_limit = milliseconds_of(most_s);
     const auto ended = run_child(child);
     const bool had_device = !run.device.is_null();
     const std::size_t before = next;
@@ -169,7 +173,8 @@ NativeRun run_native(const OperatorOptions& options, bool quick, const std::func
       OperatorResult dead{.name = suite[*running].name, .family = suite[*running].family, .dtype = suite[*running].dtype, .layer = "native"};
       dead.status = hang ? OperatorStatus::hang : OperatorStatus::crash;
       dead.detail =
-          hang ? fmt::format("did not end within {} s{}", options.time_limit_s, ended.abandoned ? " and could not be killed" : "")
+          hang ? fmt::format("did not end within {} s{}", options.time_limit_s * suite[*running].patience,
+                             ended.abandoned ? " and could not be killed" : "")
                : "the process that ran it ended: " + ended.describe() + (ended.err.empty() ? "" : "; " + std::string(trim(ended.err.substr(0, 400))));
       run.operators.push_back(std::move(dead));
       next = *running + 1;

@@ -76,6 +76,15 @@ Result<gpu::BlasLt*> Session::blas_lt() {
   return blas_lt_.get();
 }
 
+Result<gpu::Dnn*> Session::dnn() {
+  if (dnn_ == nullptr) {
+    auto opened = gpu::open_dnn(device_, {.library_folders = options_.library_folders});
+    if (!opened) return std::unexpected(opened.error());
+    dnn_ = std::move(*opened);
+  }
+  return dnn_.get();
+}
+
 Outcome without_library(const Error& error) {
   const std::string text = error.to_string();
   return text.find("No such file") != std::string::npos || error.what.starts_with("unsupported") ? Outcome::unsupported(text) : Outcome::fail(text);

@@ -13,6 +13,7 @@
 #include "gpu/blas.h"
 #include "gpu/blas_lt.h"
 #include "gpu/device.h"
+#include "gpu/dnn.h"
 
 namespace ff::compute {
 
@@ -72,6 +73,8 @@ class Session {
   Result<gpu::Blas*> blas();
   /// The vendor's library for eight-bit products; opened when first asked for.
   Result<gpu::BlasLt*> blas_lt();
+  /// The vendor's library of convolutions; opened when first asked for.
+  Result<gpu::Dnn*> dnn();
   Result<gpu::Buffer> upload(const Bytes& bytes);
   Result<gpu::Buffer> upload(Type type, std::span<const double> values) { return upload(encode(type, values)); }
   Result<Bytes> download(gpu::Address from, std::size_t size_bytes);
@@ -105,12 +108,14 @@ class Session {
   gpu::Stream stream_ = nullptr;
   std::unique_ptr<gpu::Blas> blas_;
   std::unique_ptr<gpu::BlasLt> blas_lt_;
+  std::unique_ptr<gpu::Dnn> dnn_;
 };
 
 /// One entry of the native suite.
 struct NativeOperator {
   std::string name, family, dtype;
   std::function<Result<Outcome>(Session&)> run;
+  double patience = 1;  ///< how many times the limit of an operator it may take
 };
 
 // The suite, in the order in which it runs: what later families need comes first. One file a group of families.
@@ -122,7 +127,9 @@ void add_parallel_operators(std::vector<NativeOperator>& to);
 void add_gemm_operators(std::vector<NativeOperator>& to);
 void add_blas_operators(std::vector<NativeOperator>& to);
 void add_float8_operators(std::vector<NativeOperator>& to);
+void add_convolution_operators(std::vector<NativeOperator>& to);
 void add_neural_operators(std::vector<NativeOperator>& to);
+void add_dnn_operators(std::vector<NativeOperator>& to);
 void add_collective_operators(std::vector<NativeOperator>& to);
 void add_finite_operators(std::vector<NativeOperator>& to);
 [[nodiscard]] std::vector<NativeOperator> native_operators();

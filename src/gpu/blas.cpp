@@ -4,6 +4,7 @@
 
 #include "gpu/driver.h"
 #include "gpu/folders.h"
+#include "gpu/statuses.h"
 
 // Both libraries are column-major: a row-major C = A B is the column-major C' = B' A', so the operands are exchanged.
 // Names and numbers: cuBLAS library documentation; rocBLAS API reference.
@@ -37,6 +38,7 @@ const void* pointer(Address address) { return reinterpret_cast<const void*>(addr
 /// cuBLAS: what is its own of the one class below.
 struct CuBlas {
   static constexpr Api api = Api::cuda;
+  static constexpr VendorLibrary kind = VendorLibrary::cublas;
   static constexpr const char* name = "cuBLAS";
   static constexpr std::initializer_list<const char*> libraries{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"};
   static constexpr const char* remedy = "install the CUDA toolkit or the nvidia-cublas wheel, or name its folder in FIRSTFAULT_LIBRARIES";
@@ -75,6 +77,7 @@ struct CuBlas {
 /// rocBLAS: C and D apart, and three words about the algorithm.
 struct RocBlas {
   static constexpr Api api = Api::hip;
+  static constexpr VendorLibrary kind = VendorLibrary::rocblas;
   static constexpr const char* name = "rocBLAS";
   static constexpr std::initializer_list<const char*> libraries{"librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0",
                                                                 "librocblas.so"};
@@ -144,7 +147,9 @@ class VendorBlas : public Blas {
   }
 
  private:
-  [[nodiscard]] std::unexpected<Error> failed(const char* call, int code) const { return fail(fmt::format("{}: status {}", call, code), library_); }
+  [[nodiscard]] std::unexpected<Error> failed(const char* call, int code) const {
+    return fail(fmt::format("{}: {}", call, status_text(Vendor::kind, code)), library_);
+  }
   void* handle_ = nullptr;
   int (*set_stream_)(void*, void*) = nullptr;
   typename Vendor::Gemm* gemm_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include "gpu/driver.h"
 #include "gpu/folders.h"
+#include "gpu/statuses.h"
 
 // Names and numbers: cuBLAS library documentation (cuBLASLt), hipBLASLt API reference. hipBLASLt's calls are cuBLASLt's with
 // another prefix and other numbers. Column-major: the row-major C = A B' is C' = B A' with B stored as its transpose.
@@ -14,6 +15,7 @@ namespace {
 
 struct CuBlasLt {
   static constexpr Api api = Api::cuda;
+  static constexpr VendorLibrary kind = VendorLibrary::cublas;
   static constexpr const char *name = "cuBLASLt", *prefix = "cublasLt";
   static constexpr std::initializer_list<const char*> libraries{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
   static constexpr const char* remedy = "install the CUDA toolkit or the nvidia-cublas wheel, or name its folder in FIRSTFAULT_LIBRARIES";
@@ -22,6 +24,7 @@ struct CuBlasLt {
 };
 struct HipBlasLt {
   static constexpr Api api = Api::hip;
+  static constexpr VendorLibrary kind = VendorLibrary::hipblaslt;
   static constexpr const char *name = "hipBLASLt", *prefix = "hipblasLt";
   static constexpr std::initializer_list<const char*> libraries{"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"};
   static constexpr const char* remedy = "install hipBLASLt (package hipblaslt)";
@@ -43,7 +46,8 @@ class VendorBlasLt : public BlasLt {
     const auto made = [&](const char* call, int code) -> Result<void> {
       if (code == 0) return {};
       if (code == Vendor::not_supported)
-        return fail(fmt::format("unsupported: {} has no product of these types here ({}{}: status {})", Vendor::name, Vendor::prefix, call, code),
+        return fail(fmt::format("unsupported: {} has no product of these types here ({}{}: {})", Vendor::name, Vendor::prefix, call,
+                                status_text(Vendor::kind, code)),
                     library_);
       return failed(call, code);
     };
@@ -115,7 +119,7 @@ class VendorBlasLt : public BlasLt {
     }
   };
   [[nodiscard]] std::unexpected<Error> failed(const char* call, int code) const {
-    return fail(fmt::format("{}{}: status {}", Vendor::prefix, call, code), library_);
+    return fail(fmt::format("{}{}: {}", Vendor::prefix, call, status_text(Vendor::kind, code)), library_);
   }
   void* handle_ = nullptr;
   Buffer workspace_;

@@ -121,7 +121,7 @@ Result<std::unique_ptr<Collectives>> Collectives::open(std::span<Device* const> 
 }
 
 template <class Each>
-Result<void> Collectives::together(const char* call, Each each) {
+Result<void> Collectives::together(const char* const& call, Each each) {
   if (const int code = table_->begin(); code != 0) return table_->failed("ncclGroupStart", code, library_);
   int failed = 0;
   for (std::size_t rank = 0; rank < communicators_.size() && failed == 0; ++rank) failed = each(rank, communicators_[rank]);
@@ -153,11 +153,15 @@ Result<void> Collectives::reduce_scatter(Addresses in, Addresses out, std::size_
 }
 Result<void> Collectives::all_to_all(Addresses in, Addresses out, std::size_t count, Element element, Streams streams) {
   const std::size_t bytes = count * element_size(element);
-  return together("ncclSend and ncclRecv", [&](std::size_t r, void* communicator) {
+  const char* call = "ncclSend";  // the one that was made last
+  return together(call, [&](std::size_t r, void* communicator) {
     int code = 0;
     for (std::size_t peer = 0; peer < ranks() && code == 0; ++peer) {
+      call = "ncclSend";
       code = table_->send(from(in[r] + peer * bytes), count, number(element), static_cast<int>(peer), communicator, streams[r]);
-      if (code == 0) code = table_->receive(to(out[r] + peer * bytes), count, number(element), static_cast<int>(peer), communicator, streams[r]);
+      if (code != 0) break;
+      call = "ncclRecv";
+      code = table_->receive(to(out[r] + peer * bytes), count, number(element), static_cast<int>(peer), communicator, streams[r]);
     }
     return code;
   });

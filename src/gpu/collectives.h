@@ -43,7 +43,7 @@ class Collectives {
   struct Table;
   Collectives();
   template <class Each>
-  Result<void> together(const char* call, Each each);
+  Result<void> together(const char* const& call, Each each);
   std::unique_ptr<Table> table_;
   std::vector<void*> communicators_;
   std::string library_;

@@ -113,7 +113,6 @@ Opened open_hip(const OpenOptions& options) {
   int (*properties_r0600)(void*, int) = nullptr;
   auto slot = [](auto& f) { return reinterpret_cast<void**>(&f); };
   if (auto bound = bind(*library, {{slot(d.init), "hipInit"},
-                                   {slot(d.driver_version), "hipDriverGetVersion", true},
                                    {slot(runtime_version), "hipRuntimeGetVersion", true},
                                    {slot(d.device_count), "hipGetDeviceCount"},
                                    {slot(d.device_get), "hipDeviceGet"},

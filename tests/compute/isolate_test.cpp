@@ -90,6 +90,26 @@ TEST(Conclusion, WhatNeverFailedSaysHowSureThatIs) {
   EXPECT_EQ(isolation.conclusion, "It did not fail in 5 runs (95 % interval of the rate: 0 to 43 %).");
 }
 
+TEST(Conclusion, SaysNoMoreThanWasTried) {
+  Isolation one;
+  one.outcomes = {outcome("unchanged", 5, 5), outcome("api-log", 5, 5)};
+  conclude(one, 5);
+  EXPECT_EQ(one.conclusion, "api-log does not change the outcome (5 of 5 runs failed unchanged): what is switched there is not the cause.");
+  Isolation few;
+  few.outcomes = {outcome("unchanged", 3, 3), outcome("one-thread", 0, 3)};
+  conclude(few, 3);
+  EXPECT_EQ(few.conclusion,
+            "one-thread does not change the outcome for certain (3 of 3 runs failed unchanged). Too few runs to tell for: one-thread (--repeat 10).");
+  Isolation three;
+  three.outcomes = {outcome("unchanged", 5, 5), outcome("api-log", 5, 5), outcome("one-thread", 5, 5)};
+  conclude(three, 5);
+  EXPECT_TRUE(three.conclusion.starts_with("None of the 2 switches that were tried changes the outcome (5 of 5")) << three.conclusion;
+  Isolation none;
+  none.outcomes = {outcome("unchanged", 2, 2)};
+  conclude(none, 2);
+  EXPECT_EQ(none.conclusion, "2 of 2 runs failed; no switch was tried.");
+}
+
 TEST(Switches, AreNotAmongTheNamesThatDoNothing) {
   // facts: names in circulation that no component reads.
   for (const auto* name : {"HIP_TRACE_API", "ROCM_VISIBLE_DEVICES", "MIOPEN_DEBUG=", "HIPRTC_USE_LEGACY", "ROCM_DEBUG", "HIP_DEBUG", "RCCL_DEBUG",

@@ -37,6 +37,22 @@ class Isolate(unittest.TestCase):
             self.assertIn("HSA_ENABLE_SDMA", text)
             self.assertIn("runtime.environment-late", text)
 
+    def test_a_setting_that_only_pytorch_has_is_made_when_torch_is_imported(self):
+        """On a torch of three lines: what no environment variable sets is set in the user's process, and their own sitecustomize runs."""
+        with tempfile.TemporaryDirectory() as folder:
+            here = pathlib.Path(folder)
+            (here / "torch.py").write_text("import types\nbackends = types.SimpleNamespace(cudnn=types.SimpleNamespace(enabled=True, benchmark=True))\n"
+                                           "def use_deterministic_algorithms(on, warn_only=False):\n    backends.cudnn.deterministic = on\n")
+            (here / "sitecustomize.py").write_text("import os\nos.environ['OWN'] = '1'\n")
+            (here / "train.py").write_text("import os, sys, torch\nassert os.environ['OWN'] == '1'\nsys.exit(torch.backends.cudnn.enabled)\n")
+            command = ("isolate", "--json", "--only", "no-dnn,deterministic,sdpa-math", "--api", "hip", "--")
+            value = document(run(*command, "python3", here / "train.py", env={"PYTHONPATH": folder}))
+            self.assertEqual({one["switch"]: one["effect"] for one in value["outcomes"]}, {"unchanged": "none", "sdpa-math": "none", "no-dnn": "cured", "deterministic": "none"})
+            self.assertEqual([one["set"] for one in value["outcomes"]][2], ["FIRSTFAULT_TORCH_SETTING=no-dnn"])
+            # What is no Python command has no such settings.
+            value = document(run(*command, "true"))
+            self.assertEqual([one["switch"] for one in value["outcomes"]], ["unchanged"])
+
     def test_wrong_usage(self):
         for arguments in (["isolate"], ["isolate", "--only", "nonsense", "--", "true"], ["isolate", "--expect", "text", "--", "true"],
                           ["isolate", "--expect", "slow", "--", "true"]):

@@ -3,7 +3,8 @@ import json, os, pathlib, stat, subprocess, sys, tempfile, unittest
 
 from harness import ROOT, document, run
 
-PYTHON = "/usr/bin/python3"
+# The interpreter whose PyTorch is tried; another one than Debian's when named.
+PYTHON = os.environ.get("FIRSTFAULT_OPS_PYTHON") or "/usr/bin/python3"
 TORCH = os.environ.get("FIRSTFAULT_TORCH_PYTHON", PYTHON)
 PLANTED = str(ROOT / "tests/planted")
 THREADS = {"OMP_NUM_THREADS": "1"}
@@ -23,7 +24,7 @@ class Folder(unittest.TestCase):
         env = dict(THREADS, FIRSTFAULT_RUNS=str(self.folder / "runs"))
         if plant:
             env.update(PYTHONPATH=PLANTED, FIRSTFAULT_PLANT=plant)
-        return run(*arguments, env=env, cwd=self.folder, timeout=280, **more)
+        return run(*arguments, env=env, cwd=self.folder, timeout=1200, **more)
 
     def python(self, text):
         """An interpreter whose torch is this text."""
@@ -154,7 +155,7 @@ class PlantedFaults(Folder):
         for plant, name in (("exp:ulp", "exp"), ("softmax:odd", "softmax"), ("sum:nondet", "sum"), ("silu:nanlarge", "silu"), ("cumsum:crash", "cumsum"),
                             ("topk:hang", "topk"), ("layer_norm:leak", "layer_norm")):
             with self.subTest(plant):
-                value = document(self.ops("ops", "reduce", name + ".f32", "--python", PYTHON, "--device", "cpu", "--limit", "5", "--seconds", "60", "-o", self.folder, "--json", plant=plant))
+                value = document(self.ops("ops", "reduce", name + ".f32", "--python", PYTHON, "--device", "cpu", "--limit", "5" if "hang" in plant else "60", "--seconds", "300", "-o", self.folder, "--json", plant=plant))
                 self.assertTrue(value["failed"])
                 self.assertTrue(value["script_fails"], value)
                 self.assertLess(len(value["script"].splitlines()), 30)
@@ -246,6 +247,15 @@ class NanSearch(Folder):
             "import torch\nnet = torch.nn.Linear(2, 2)\nwith torch.no_grad():\n    y = net(torch.full((1, 2), float('inf')))\nassert torch.isfinite(y).all(), 'bad'\n")
         found = document(self.ops("nan", "model.py", "--python", PYTHON, "--json"))["found"]
         self.assertEqual((found["stage"], found["module"], found["verdict"]), ("forward", "Linear", "inputs"))
+        self.assertEqual(found["sentence"], "Forward pass 0: the first value that is not finite is what Linear (Linear) was given (0 nan, 2 inf of 2 values, shape [1, 2]): "
+                         "made outside of every module, or data.")
+
+    def test_a_parameter_that_is_not_finite(self):
+        (self.folder / "model.py").write_text(
+            "import torch\nnet = torch.nn.Linear(2, 2)\nwith torch.no_grad():\n    net.bias[1] = float('nan')\nnet(torch.ones(1, 2)).sum().backward()\n")
+        found = document(self.ops("nan", "model.py", "--python", PYTHON, "--json"))["found"]
+        self.assertEqual((found["verdict"], found["cause"]), ("parameters", "model.nonfinite"))
+        self.assertEqual(found["sentence"], "Forward pass 1: the first value that is not finite is a parameter of Linear (Linear): bias (1 nan, 0 inf of 2 values, shape [2]).")
 
     def test_a_step_that_the_grad_scaler_skips_is_no_fault(self):
         version = subprocess.run([TORCH, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True).stdout

@@ -47,6 +47,11 @@ struct Part {
 };
 std::map<std::string, std::vector<Part>> meetings;
 int depth = 0;
+/// Letters by sender and receiver, taken in the order in which they were sent.
+struct Letter {
+  const void* from;
+};
+std::map<std::pair<int, int>, std::vector<Letter>> letters;
 
 Type nccl_type(int number) {
   switch (number) {
@@ -155,12 +160,15 @@ int ncclGroupStart() {
   return 0;
 }
 int ncclGroupEnd() {
-  FF_ENTRY;
-  if (--depth == 0) {
+  if (--depth > 0) return 0;
+  const int code = injected(__func__);
+  if (code == 0)
     for (const auto& one : asked) one();
-    asked.clear();
-  }
-  return 0;
+  // What a failed call has left does not reach the next group.
+  asked.clear();
+  meetings.clear();
+  letters.clear();
+  return code;
 }
 int ncclAllReduce(const void* in, void* out, std::size_t count, int type, int op, void* communicator, void*) {
   FF_ENTRY;
@@ -192,11 +200,6 @@ int ncclReduceScatter(const void* in, void* out, std::size_t count, int type, in
             {sum.begin() + static_cast<std::ptrdiff_t>(r * count), sum.begin() + static_cast<std::ptrdiff_t>((r + 1) * count)});
   });
 }
-/// Letters by sender and receiver, taken in the order in which they were sent.
-struct Letter {
-  const void* from;
-};
-static std::map<std::pair<int, int>, std::vector<Letter>> letters;
 int ncclSend(const void* in, std::size_t, int, int peer, void* communicator, void*) {
   FF_ENTRY;
   letters[{static_cast<Communicator*>(communicator)->rank, peer}].push_back({in});
