@@ -30,7 +30,7 @@ Result<std::string> operators_document_of(const std::string& root, const std::st
   if (name == "last" && !fs::exists(name, none)) {
     const auto runs = run::list_runs(root);
     for (const auto& one : runs | std::views::reverse)
-      if (const auto document = one.path + "/ops.json"; is_of(document, layer)) return document;
+      if (auto document = one.path + "/ops.json"; is_of(document, layer)) return document;
     return usage_error(layer.empty() ? "there is no run of operators yet" : "there is no run of " + std::string(layer) + " operators yet", root,
                        remedy);
   }

@@ -103,6 +103,7 @@ void conclude(Isolation& isolation, int repeat) {
   }
   const auto names = [](const std::vector<const SwitchOutcome*>& list) {
     std::vector<std::string> out;
+    out.reserve(list.size());
     for (const auto* one : list) out.push_back(one->id);
     return join(out, ", ");
   };
