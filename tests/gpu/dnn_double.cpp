@@ -29,7 +29,12 @@ int injected(const char* function) {
 /// An array (or the weights) as it was described.
 struct Tensor {
   int type = -1, n = 0, c = 0, h = 0, w = 0;
-  [[nodiscard]] std::size_t elements() const { return static_cast<std::size_t>(n) * static_cast<std::size_t>(c * h * w); }
+  [[nodiscard]] std::size_t elements() const { return at(n, 0, 0, 0); }
+  /// Where an element lies; packed, the last index fastest.
+  [[nodiscard]] std::size_t at(int i, int j, int row, int column) const {
+    const auto u = [](int v) { return static_cast<std::size_t>(v); };
+    return ((u(i) * u(c) + u(j)) * u(h) + u(row)) * u(w) + u(column);
+  }
 };
 struct Conv {
   int pad_h = 0, pad_w = 0, stride_h = 0, stride_w = 0, dilation_h = 0, dilation_w = 0, groups = 1, math = -1;
@@ -60,10 +65,9 @@ int convolve(Type type, const Tensor& x, const void* from, const Tensor& w, cons
                 const int row = i * conv.stride_h + u * conv.dilation_h - conv.pad_h, column = j * conv.stride_w + v * conv.dilation_w - conv.pad_w;
                 if (row < 0 || column < 0 || row >= x.h || column >= x.w) continue;
                 const int channel = k / (y.c / conv.groups) * w.c + c;
-                sum += a[static_cast<std::size_t>(((n * x.c + channel) * x.h + row) * x.w + column)] *
-                       b[static_cast<std::size_t>(((k * w.c + c) * w.h + u) * w.w + v)];
+                sum += a[x.at(n, channel, row, column)] * b[w.at(k, c, u, v)];
               }
-          out[static_cast<std::size_t>(((n * y.c + k) * y.h + i) * y.w + j)] = sum;
+          out[y.at(n, k, i, j)] = sum;
         }
   // A transform's rounding: within what is allowed for one, beyond what is allowed for a plain sum.
   if (algorithm == "Winograd")

@@ -247,7 +247,7 @@ int rocblas_gemm_strided_batched_ex(void*, int ta, int tb, int m, int n, int k, 
     const double al = scalar(compute, alpha), be = scalar(compute, beta);
     for (int j = 0; j < n; ++j)
       for (int i = 0; i < m; ++i) {
-        double value = al * sums[static_cast<std::size_t>(i + j * m)];
+        double value = al * sums[static_cast<std::size_t>(i) + static_cast<std::size_t>(j) * static_cast<std::size_t>(m)];
         if (be != 0) value += be * read(ic, at(c, ic, z * stride_c + i + static_cast<long long>(j) * ldc), 1).front();
         write(id, const_cast<char*>(at(d, id, z * stride_d + i + static_cast<long long>(j) * ldd)), {value});
       }
