@@ -159,6 +159,7 @@ Value scan_to_json(const Scan& scan, const std::vector<ComponentReport>& compone
       item.set("entries", *file.entries);
       item.set("entry_kind", file.entry_kind);
     }
+    if (file.compute_units != 0) item.set("compute_units", file.compute_units);
     if (file.bundles != 0) item.set("bundles", file.bundles);
     if (file.compressed_bundles != 0) {
       item.set("compressed_bundles", file.compressed_bundles);

@@ -151,8 +151,21 @@ const MappedRange* Core::file_at(std::uint64_t where) const {
 }
 
 Result<Core> read_core(elf::Bytes bytes) {
+  if (bytes.empty())
+    return fail("an empty core file", {},
+                "the disk was full, or the core limit (ulimit -c) is smaller than the first page: firstfault core enable says what to change");
+  for (const std::string_view packed : {"\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18",
+                                        "\xfd"
+                                        "7zXZ",
+                                        "\x1f\x8b", "BZh"})
+    if (bytes.starts_with(packed))
+      return fail("a packed file", {}, "unpack it (zstd -d, lz4 -d, xz -d, gzip -d), or with systemd: coredumpctl dump PID -o core");
   const auto file = elf::File::parse(bytes.view());
-  if (!file) return std::unexpected(file.error());
+  if (!file) {
+    Error error = file.error();
+    error.remedy = "give the core file that the kernel wrote: firstfault core enable says where";
+    return std::unexpected(std::move(error));
+  }
   if (file->header().type != elf::type_core)
     return fail("an ELF file that is no core file", {}, "firstfault code and firstfault libs read programs and libraries");
   Core core;
@@ -197,6 +210,9 @@ Result<Core> read_core(elf::Bytes bytes) {
       }
     }
   }
+  if (core.threads.empty() && !core.gpu && core.signal == 0 && core.pid == 0 && (core.truncated || !core.problems.empty()))
+    return fail(fmt::format("a core file cut short after {} bytes, before what says how the process died", bytes.size()), {},
+                "raise ulimit -c or make space where it was written; firstfault core enable says what the next one needs");
   if (core.threads.empty() && !core.gpu) core.problems.emplace_back("it holds no thread: it was cut short, or another program wrote it");
   read_modules(*file, core);
   return core;

@@ -183,7 +183,10 @@ CoreVerdict judge(const Core& core, elf::Bytes bytes) {
       verdict.owner = found->owner;
       verdict.place = place_of(*found);
     } else if (const auto* range = core.file_at(core.threads[0].instruction)) {
-      verdict.owner = owner_of(range->path, {});
+      // Without a stack the program is known by its name, of which the kernel keeps 15 bytes.
+      constexpr std::size_t kept = 15;
+      const bool is_program = !core.program.empty() && name_of(range->path).substr(0, kept) == std::string_view(core.program).substr(0, kept);
+      verdict.owner = owner_of(range->path, is_program ? std::string_view(range->path) : std::string_view{});
       verdict.place = std::string(name_of(range->path));
     }
   }

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <tuple>
 
 #include "base/file.h"
 #include "base/process.h"
@@ -234,6 +235,9 @@ Result<HangView> end(Look look) {
   compare_threads(look);
   HangView& view = look.view;
   const HangRequest& request = look.request;
+  if (!view.calls_readable)
+    std::tie(view.refused_because, view.refused_remedy) =
+        why_refused(read(look.process + "/status"), read("/proc/self/status"), read("/proc/sys/kernel/yama/ptrace_scope"));
   if (view.threads.empty()) return fail("the process ended while it was looked at", std::to_string(request.pid));
   if (look.uses_gpu) sample_gpus(view, request.root);
   add_watched(view);

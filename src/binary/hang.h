@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -70,8 +71,14 @@ struct HangView {
   std::optional<FlightAnswer> ranks;    ///< when flight-recorder dumps were given or found
   std::string python;                   ///< what py-spy told
   std::vector<std::string> unreadable;  ///< "wchan: Operation not permitted"
-  bool calls_readable = true;           ///< false: system calls of the threads cannot be seen (another user's process)
+  bool calls_readable = true;           ///< false: system calls of the threads cannot be seen
+  std::string refused_because;          ///< then: the rule by which the kernel refuses, as far as it can be told
+  std::string refused_remedy;
 };
+
+/// Why /proc/PID/syscall may not be read: texts of /proc/PID/status and /proc/self/status, and of kernel.yama.ptrace_scope.
+/// Source: ptrace(2), "Ptrace access mode checking". First the reason, then what to do.
+std::pair<std::string, std::string> why_refused(std::string_view theirs, std::string_view ours, std::string_view ptrace_scope);
 
 struct HangVerdict {
   /// "driver-dead", "uninterruptible", "stopped", "ended", "waits-for-rank", "kernel-runs", "completion-lost", "device", "busy-loop", "lock",

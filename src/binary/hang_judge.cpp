@@ -296,8 +296,9 @@ HangVerdict judge(const HangView& view) {
     return {"moving", fmt::format("thread {} used {:.0f} % of a CPU: the process is moving", thread->id, thread->cpu_share * 100), {}};
   if (!view.calls_readable)
     return {"not-readable",
-            fmt::format("it sleeps, and what it waits for may not be seen: the process belongs to user {}", view.owner),
-            {fmt::format("Run this as that user or as root: sudo firstfault hang {}", view.pid)}};
+            "it sleeps, and what it waits for may not be seen: " +
+                (view.refused_because.empty() ? fmt::format("the process belongs to user {}", view.owner) : view.refused_because),
+            {view.refused_remedy.empty() ? fmt::format("Run this as that user or as root: sudo firstfault hang {}", view.pid) : view.refused_remedy}};
   const std::string call = call_text(main);
   return {"unknown",
           "it waits" + (call.empty() ? std::string() : " in " + call) + (main.wait_channel.empty() ? std::string() : " (" + main.wait_channel + ")"),

@@ -62,6 +62,16 @@ class Resolver {
                      .asked_by = {}};
     {
       const auto file = elf::File::parse(opened->file->bytes());
+      if (!file->problems().empty()) return fail(file->problems().front(), program, "install or build it again");
+      const auto& header = file->header();
+      if (header.type == elf::type_core) return fail("a core file, which the loader does not load", program, "firstfault core reads it");
+      if (header.type == elf::type_relocatable)
+        return fail("an object file that was not linked, which the loader does not load", program, "give the program or library it is linked into");
+      if (header.machine == elf::machine_amdgpu)
+        return fail("a code object for a GPU, which the loader does not load", program, "firstfault code reads it");
+      if (header.machine != elf::machine_x86_64)
+        return fail(fmt::format("a file for another kind of processor (ELF machine {}), which the loader here cannot load", header.machine), program,
+                    "give one for x86-64");
       view_.interpreter = file->interpreter();
       if (!opened->dynamic.present) view_.remarks.push_back("a statically linked file: the loader loads nothing for it");
     }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -19,5 +21,9 @@ struct MiopenContent {
 /// number of steps. Source of the tables: MIOpen src/include/miopen/kern_db.hpp, sqlite_db.hpp, readonlyramdb.hpp.
 /// Errors: no such table, damaged, not readable.
 Result<MiopenContent> read_miopen_database(const std::string& path);
+
+/// Calls `visit(name, code)` for each compiled kernel of a kernel database (.kdb, .ukdb): the blobs of kern_db, unpacked (bzip2; an
+/// uncompressed_size of 0 says stored). Returns damage in words; nothing for other files. One kernel is in memory at a time.
+std::vector<std::string> visit_miopen_kernels(const std::string& path, const std::function<void(std::string_view, std::string_view)>& visit);
 
 }  // namespace ff::binary

@@ -47,6 +47,16 @@ std::optional<elf::TargetId> target_in_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<elf::TargetId> tensile_target(std::string_view path) {
+  constexpr std::string_view library = "/library/";
+  const auto slash = path.rfind('/');
+  if (auto target = target_in_name(path.substr(slash + 1))) return target;
+  const auto at = path.rfind(library);
+  if (at == std::string_view::npos || slash < at + library.size()) return std::nullopt;
+  const auto directory = path.substr(at + library.size(), slash - at - library.size());
+  return directory.starts_with("gfx") ? target_in_name(directory) : std::nullopt;
+}
+
 std::optional<MiopenName> miopen_name(std::string_view name) {
   const auto dot = name.find('.');
   if (!name.starts_with("gfx") || dot == std::string_view::npos) return std::nullopt;

@@ -12,6 +12,9 @@ namespace ff::binary {
 /// "TensileLibrary_Type_HH_..._fallback_gfx11-generic.co". Nothing when the name holds none.
 std::optional<elf::TargetId> target_in_name(std::string_view file_name);
 
+/// The target of a Tensile file by its name or, where each target has a directory of its own, by that: "rocblas/library/gfx942/….dat".
+std::optional<elf::TargetId> tensile_target(std::string_view path);
+
 struct MiopenName {
   std::string processor;
   int compute_units = 0;  ///< 0: for every count ("gfx90a.kdb"); RDNA parts are counted in work-group processors

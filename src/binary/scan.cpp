@@ -66,8 +66,10 @@ std::optional<FileReport> report_by_name(std::string_view path) {
     report.kind = "Tensile library";
     // "TensileLibrary_lazy_gfx942.dat" leads to all others of its target; merged libraries have one "..._gfx942.dat".
     report.is_index = contains(name, "_lazy_gfx");
-    const auto target = target_in_name(name);
+    const auto target = tensile_target(path);
     if (!target) return std::nullopt;
+    // Where each target has its directory, the index need not repeat it.
+    report.is_index = report.is_index || (contains(name, "_lazy") && !target_in_name(name));
     count(report, *target, 0, 0);
     return report;
   }
@@ -93,6 +95,7 @@ std::optional<FileReport> report_by_name(std::string_view path) {
     }
     elf::TargetId target;
     target.processor = database->processor;
+    report.compute_units = database->compute_units;
     count(report, target, 0, 0);
     return report;
   }
@@ -149,11 +152,32 @@ FileReport report_by_content(std::string_view path, std::string_view bytes, elf:
   return report;
 }
 
+/// Files whose name alone says that they hold device code: of these, one that holds none is damaged.
+bool must_hold_code(std::string_view path) {
+  const auto extension = extension_of(path);
+  return extension == ".co" || extension == ".hsaco" || extension == ".kpack" || extension == ".hipfb";
+}
+
+/// Why a file that the user named holds nothing that can be looked at.
+Error no_code_file(const std::string& path, std::string_view bytes) {
+  const auto starts = [&](std::string_view magic) { return bytes.starts_with(magic); };
+  if (bytes.empty()) return {"an empty file", path, "it was not written to its end: install or build again what it belongs to", 3};
+  if (starts("version https://git-lfs")) return {"a pointer of Git LFS, not the file itself", path, "git lfs pull", 3};
+  if (starts("\x1f\x8b") || starts("BZh") ||
+      starts("\xfd"
+             "7zXZ") ||
+      starts("\x28\xb5\x2f\xfd") || (bytes.size() > 262 && bytes.substr(257, 5) == "ustar"))
+    return {"a packed file or tree, which is not looked into", path,
+            "unpack it and give the directory (wheels and zip archives are read as they are)", 3};
+  return {"it is no ELF file, code object, offload bundle, archive or wheel, so it can hold no device code", path,
+          "give a library, program, code object, wheel or directory", 3};
+}
+
 /// One task: a file of the file system, or a member of a wheel.
 struct Task {
   std::string path;
-  bool named = false;  ///< the user gave it
-  const MappedFile* archive = nullptr;
+  bool named = false;                       ///< the user gave it
+  std::optional<std::string_view> archive;  ///< the bytes of the wheel that it is in
   elf::ZipMember member;
 };
 
@@ -192,13 +216,17 @@ class Scanner {
   void add_input(const std::string& input) {
     std::error_code error;
     const auto status = fs::status(input, error);
+    if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+      out_.errors.push_back({"cannot be looked at: " + error.message(), input, {}, 3});
+      return;
+    }
     if (error || !fs::exists(status)) {
       out_.errors.push_back({"no such file or directory", input, "check the spelling; quote names with blanks", 2});
       return;
     }
     if (fs::is_directory(status)) return add_directory(input);
-    if (input.ends_with(".whl") || input.ends_with(".zip")) return add_archive(input, true);
-    tasks_.push_back({input, true, nullptr, {}});
+    if (is_archive(input)) return add_archive(input, true);
+    tasks_.push_back({input, true, {}, {}});
   }
 
   void add_directory(const std::string& root) {
@@ -208,7 +236,7 @@ class Scanner {
       return;
     }
     std::error_code error;
-    const std::size_t before = tasks_.size();
+    bool any = false;
     fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error);
     if (error) {
       out_.errors.push_back({"cannot be listed: " + error.message(), root, {}, 3});
@@ -218,18 +246,21 @@ class Scanner {
       if (error) break;
       std::error_code ignored;
       if (it->is_symlink(ignored) || !it->is_regular_file(ignored)) continue;
+      any = true;
       std::string path = it->path().string();
       if (skipped(path) && !miopen_name(name_of(path))) continue;
-      if (path.ends_with(".whl"))
+      if (is_wheel(path))
         add_archive(path, false);
       else
-        tasks_.push_back({std::move(path), false, nullptr, {}});
+        tasks_.push_back({std::move(path), false, {}, {}});
       if (tasks_.size() % 20000 == 0) options_.progress(fmt::format("{} files", tasks_.size()));
     }
     if (error) out_.errors.push_back({"could not be listed to its end: " + error.message(), root, {}, 3});
-    if (!error && tasks_.size() == before)
-      out_.errors.push_back({"holds no file", root, "give a library, a wheel, or the directory that holds them", 3});
+    if (!error && !any) out_.errors.push_back({"holds no file", root, "give a library, a wheel, or the directory that holds them", 3});
   }
+
+  static bool is_wheel(std::string_view path) { return path.ends_with(".whl"); }
+  static bool is_archive(std::string_view path) { return is_wheel(path) || path.ends_with(".zip"); }
 
   void add_archive(const std::string& path, bool named) {
     auto file = MappedFile::open(path);
@@ -238,7 +269,12 @@ class Scanner {
       return;
     }
     archives_.push_back(std::make_unique<MappedFile>(std::move(*file)));
-    const auto members = elf::read_zip_directory(archives_.back()->bytes());
+    add_members(path, archives_.back()->bytes(), named, 0);
+  }
+
+  void add_members(const std::string& path, std::string_view bytes, bool named, int depth) {
+    constexpr int depth_limit = 4;  // a wheel in a wheel house in an archive; more is a bomb
+    const auto members = elf::read_zip_directory(bytes);
     if (!members) {
       Error error = members.error();
       error.where = path;
@@ -247,8 +283,25 @@ class Scanner {
     }
     for (const auto& member : *members) {
       if (member.name.ends_with('/') || (skipped(member.name) && !miopen_name(name_of(member.name)))) continue;
-      tasks_.push_back({path + "!" + std::string(member.name), false, archives_.back().get(), member});
+      std::string place = path + "!" + std::string(member.name);
+      if (!is_archive(member.name)) {
+        tasks_.push_back({std::move(place), false, bytes, member});
+        continue;
+      }
+      auto content = depth < depth_limit ? elf::open_zip_member(bytes, member) : fail("archives are nested too deep");
+      if (!content) {
+        out_.errors.push_back(in_archive(content.error(), place));
+        continue;
+      }
+      inner_.push_back(std::make_unique<elf::ZipContent>(std::move(*content)));
+      add_members(place, inner_.back()->bytes(), true, depth + 1);
     }
+  }
+
+  static Error in_archive(Error error, const std::string& place) {
+    error.where = place;
+    if (error.remedy.empty()) error.remedy = "unpack the archive and give the directory, or fetch it again";
+    return error;
   }
 
   static Result_ one(const Task& task) {
@@ -257,7 +310,7 @@ class Scanner {
     const std::string_view extension = extension_of(task.path);
     // Index and database files hold no machine code; code objects of Tensile are read as well, below.
     if (by_name && extension != ".co" && extension != ".hsaco") {
-      if (by_name->kind == "MIOpen database" && task.archive == nullptr) {
+      if (by_name->kind == "MIOpen database" && !task.archive) {
         if (const auto content = read_miopen_database(task.path)) {
           by_name->entries = content->entries;
           by_name->entry_kind = content->kind;
@@ -268,15 +321,15 @@ class Scanner {
       result.reports.push_back(std::move(*by_name));
       return result;
     }
-    if (task.archive != nullptr) {
-      auto content = elf::open_zip_member(task.archive->bytes(), task.member);
+    if (task.archive) {
+      auto content = elf::open_zip_member(*task.archive, task.member);
       if (!content)
-        result.error = content.error();
+        result.error = in_archive(content.error(), task.path);
       else
         add(result, task, content->bytes(), std::move(by_name));
       return result;
     }
-    if (!task.named && !looks_like_code(task.path)) return result;
+    if (!task.named && !must_hold_code(task.path) && !looks_like_code(task.path)) return result;
     auto file = MappedFile::open(task.path);
     if (!file)
       result.error = file.error();
@@ -307,6 +360,12 @@ class Scanner {
       result.reports.push_back(std::move(*by_name));
       return;
     }
+    if (listing.kind.empty() && task.named) {
+      result.error = no_code_file(task.path, bytes);
+      return;
+    }
+    if (listing.kind.empty() && must_hold_code(task.path))
+      listing.problems.emplace_back(bytes.empty() ? "an empty file, where device code belongs" : "named as device code, but it holds none");
     FileReport report = report_by_content(task.path, bytes, std::move(listing));
     if (by_name) {
       report.kind = by_name->kind;
@@ -314,13 +373,8 @@ class Scanner {
       if (std::ranges::none_of(report.targets, [&](const TargetCount& row) { return row.target.processor == named; }))
         report.problems.push_back(fmt::format("its name says {}, its code is for {}", named, report.targets.front().target.to_string()));
     }
-    if (task.named && report.kind.empty() && report.targets.empty() && report.bundles == 0 && report.problems.empty()) {
-      result.error = Error{bytes.empty() ? "is empty" : "is no file that can hold device code (no ELF file, bundle or archive)", task.path,
-                           "give a library, a code object, a wheel or a directory", 3};
-      return;
-    }
     // Damage in files without device code is not this command's subject, unless the file was named.
-    if (!task.named && report.targets.empty() && !report.kpack_split && report.bundles == 0) return;
+    if (!task.named && report.targets.empty() && !report.kpack_split && report.bundles == 0 && !must_hold_code(task.path)) return;
     result.reports.push_back(std::move(report));
   }
 
@@ -328,6 +382,7 @@ class Scanner {
   std::vector<Task> tasks_;
   std::vector<Result_> results_;
   std::vector<std::unique_ptr<MappedFile>> archives_;
+  std::vector<std::unique_ptr<elf::ZipContent>> inner_;
   Scan out_;
 };
 

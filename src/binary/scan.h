@@ -35,6 +35,7 @@ struct FileReport {
   std::uint64_t bundles = 0, compressed_bundles = 0, newest_compression = 0;
   std::optional<std::uint64_t> entries;  ///< of a MIOpen database: kernels, tuned parameters or find results
   std::string entry_kind;                ///< "compiled kernels"
+  int compute_units = 0;                 ///< of a MIOpen database: those of the GPU it was made on (RDNA: work-group processors); 0: all
   bool from_name = false;                ///< the targets are those of the file's name; its content was not read
   bool is_index = false;                 ///< an index of lazily loaded files: without it the others are never found
   bool kpack_split = false;              ///< its code is in .kpack files
@@ -57,7 +58,8 @@ struct Scan {
   std::vector<Error> errors;  ///< inputs and files that could not be read
 };
 
-/// Lists the device code below the inputs. A file named directly is always reported, with no targets when it has none.
+/// Lists the device code below the inputs. A file named directly is always reported, with no targets when it has none; one that is of
+/// no kind that could hold any (empty, text, a packed tree) is an error. Wheels inside wheels are opened as well.
 /// Symbolic links inside directories are not followed (their targets are met under their own names).
 Scan scan(const ScanOptions& options);
 /// The report of bytes that are in memory, under a path that names them. Nothing when they hold no device code.

@@ -36,7 +36,15 @@ void print_file(const binary::FileReport& file, const report::Style& style) {
     std::cout << fmt::format(
         "  {} bundle{}{}\n", file.bundles, file.bundles == 1 ? "" : "s",
         file.compressed_bundles != 0 ? fmt::format(", {} compressed (format {})", file.compressed_bundles, file.newest_compression) : "");
+  if (file.from_name) {
+    std::vector<elf::TargetId> named;
+    for (const auto& row : file.targets) named.push_back(row.target);
+    if (!named.empty())
+      std::cout << fmt::format("  {}, by its name{}\n", target_list(named),
+                               file.compute_units != 0 ? fmt::format("; for {} compute units", file.compute_units) : "");
+  }
   for (const auto& row : file.targets) {
+    if (file.from_name) break;
     std::vector<std::string> versions;
     for (const int version : row.versions) versions.push_back(fmt::format("V{}", version));
     std::cout << fmt::format("  {:<28}{:>5} code object{:<2}{:>10}  {}\n", report::printable(row.target.to_string(), 60), row.objects,
@@ -129,11 +137,13 @@ int list_code(const CodeOptions& options) {
   std::vector<binary::DeviceAnswer> answers;
   for (const auto& device : devices) answers.push_back(binary::answer_for(device, parts));
   bool fault = kernels.fault();
-  for (const auto& file : scan.files) fault = fault || !file.problems.empty();
+  bool unread = !scan.errors.empty() || !kernels.no_code.empty();
+  for (const auto& file : scan.files)
+    for (const auto& problem : file.problems) (elf::beyond_this_program(problem) ? unread : fault) = true;
   for (const auto& answer : answers)
     fault = fault || answer.first_to_fail != nullptr || (!answer.components.empty() && answer.cover > elf::Cover::spirv);
   // A path that does not exist is wrong usage; what else could not be read or decoded is work that was not done.
-  int exit_code = fault ? 1 : scan.errors.empty() && kernels.no_code.empty() ? 0 : 3;
+  int exit_code = fault ? 1 : unread ? 3 : 0;
   for (const auto& error : scan.errors)
     if (scan.files.empty() || error.exit_code == 2) exit_code = std::max(error.exit_code, 2);
   if (options.json) {
@@ -158,7 +168,8 @@ int list_code(const CodeOptions& options) {
   if (scan.files.empty() && scan.errors.empty()) std::cout << fmt::format("No device code in {} files.\n", scan.files_looked_at);
   for (const auto& file : scan.files)
     for (const auto& problem : file.problems)
-      std::cout << style.red("damaged ") << report::printable(file.path) << ": " << report::printable(problem) << "\n";
+      std::cout << (elf::beyond_this_program(problem) ? style.yellow("not read ") : style.red("damaged ")) << report::printable(file.path) << ": "
+                << report::printable(problem) << "\n";
   if (want_kernels) print_kernels(kernels, options.kernel, style);
   for (const auto& answer : answers) print_answer(answer, style);
   for (const auto& error : scan.errors) report_error(error);

@@ -9,6 +9,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "binary/miopen_db.h"
 #include "elf/code_objects.h"
 #include "elf/zip.h"
 #include "knowledge/knowledge.h"
@@ -126,21 +127,48 @@ Result<void> check_kernel_options(const KernelOptions& options) {
   return {};
 }
 
-std::vector<std::string> find_kernels(std::string_view bytes, const std::string& path, const KernelOptions& options, FoundKernels& found) {
+namespace {
+
+/// The kernels of one code object; damage in words.
+void read_object(std::string_view code, const elf::CodeObject& object, const std::string& place, const KernelOptions& options, FoundKernels& found,
+                 std::vector<std::string>& damage) {
+  if (!code.starts_with(elf::elf_magic) || !wanted_target(object.target, options)) return;  // bitcode, SPIR-V
   const Value& table = knowledge::Knowledge::built_in().table("targets");
-  const auto launch = parse_launch(options).value_or(binary::Launch{});
+  auto kernels = binary::read_kernels(code, binary::limits_of(table, object.target.processor), parse_launch(options).value_or(binary::Launch{}));
+  if (!kernels) {
+    damage.push_back(fmt::format("{} at {:#x}: {}", object.target.to_string(), object.offset, kernels.error().what));
+    return;
+  }
+  for (auto& kernel : *kernels)
+    if (matches(kernel.name, options)) found.kernels.push_back({place, object.target.to_string(), std::move(kernel)});
+  if (options.disassemble) disassemble_object(code, object, place, options, found);
+}
+
+/// Code objects that MIOpen compiled and keeps in a database, each under the name of its source.
+std::vector<std::string> kernels_of_database(const binary::FileReport& report, const KernelOptions& options, FoundKernels& found) {
+  std::vector<std::string> damage;
+  auto problems = binary::visit_miopen_kernels(report.path, [&](std::string_view name, std::string_view code) {
+    const auto listing = elf::list_code_objects(code);
+    for (const auto& object : listing.objects) {
+      if (object.target.processor != report.targets.front().target.processor)
+        damage.push_back(fmt::format("its name says {}, {} is for {}", report.targets.front().target.processor, name, object.target.to_string()));
+    }
+    const std::string place = fmt::format("{}!{}", report.path, name);
+    const auto more = elf::visit_code(
+        code, listing, [&](const elf::CodeObject& object, std::string_view inner) { read_object(inner, object, place, options, found, damage); });
+    damage.insert(damage.end(), more.begin(), more.end());
+    if (listing.objects.empty()) damage.push_back(fmt::format("{}: no code object", name));
+  });
+  damage.insert(damage.end(), problems.begin(), problems.end());
+  return damage;
+}
+
+}  // namespace
+
+std::vector<std::string> find_kernels(std::string_view bytes, const std::string& path, const KernelOptions& options, FoundKernels& found) {
   std::vector<std::string> damage;
   const auto problems = elf::visit_code(bytes, elf::list_code_objects(bytes), [&](const elf::CodeObject& object, std::string_view code) {
-    if (!code.starts_with(elf::elf_magic) || !wanted_target(object.target, options)) return;  // bitcode, SPIR-V
-    auto kernels = binary::read_kernels(code, binary::limits_of(table, object.target.processor), launch);
-    if (!kernels) {
-      damage.push_back(fmt::format("{} at {:#x}: {}", object.target.to_string(), object.offset, kernels.error().what));
-      return;
-    }
-    const std::string place = object.container.ends_with("kpack") ? fmt::format("{}!{}", path, object.id) : path;
-    for (auto& kernel : *kernels)
-      if (matches(kernel.name, options)) found.kernels.push_back({place, object.target.to_string(), std::move(kernel)});
-    if (options.disassemble) disassemble_object(code, object, place, options, found);
+    read_object(code, object, object.container.ends_with("kpack") ? fmt::format("{}!{}", path, object.id) : path, options, found, damage);
   });
   damage.insert(damage.end(), problems.begin(), problems.end());
   return damage;
@@ -148,52 +176,90 @@ std::vector<std::string> find_kernels(std::string_view bytes, const std::string&
 
 namespace {
 
-/// The wheel that was opened last: its members come one after the other.
-struct OpenWheel {
-  std::string path;
-  std::optional<MappedFile> file;
-  std::vector<elf::ZipMember> members;
-
-  Result<elf::ZipContent> member(const std::string& wheel, std::string_view name) {
-    if (path != wheel) {
-      auto opened = MappedFile::open(wheel);
-      if (!opened) return std::unexpected(opened.error());
-      path = wheel;
-      file.emplace(std::move(*opened));
-      members.clear();
-      auto listed = elf::read_zip_directory(file->bytes());
-      if (!listed) return std::unexpected(listed.error());
-      members = std::move(*listed);
+/// The wheels that the last file was in, the outermost first: its neighbours come next.
+class OpenWheels {
+ public:
+  /// The bytes of "torch.whl!torch/lib/libtorch_hip.so", "house.zip!torch.whl!…": kept until the next call.
+  Result<std::string_view> bytes_of(const std::string& path) {
+    std::size_t level = 0, start = 0;
+    std::string_view around;
+    for (std::size_t mark = next_mark(path, 0); mark != std::string::npos; mark = next_mark(path, start), ++level) {
+      const std::string place = path.substr(0, mark);
+      if (level == levels_.size() || levels_[level].place != place) {
+        levels_.resize(level);
+        Level opened{.place = place, .file = {}, .content = {}, .members = {}};
+        if (level == 0) {
+          auto file = MappedFile::open(place);
+          if (!file) return std::unexpected(file.error());
+          opened.file = std::move(*file);
+        } else {
+          auto content = member(levels_[level - 1], around, std::string_view(place).substr(start));
+          if (!content) return std::unexpected(content.error());
+          opened.content = std::move(*content);
+        }
+        auto listed = elf::read_zip_directory(opened.bytes());
+        if (!listed) return std::unexpected(listed.error());
+        opened.members = std::move(*listed);
+        levels_.push_back(std::move(opened));
+      }
+      around = levels_[level].bytes();
+      start = mark + 1;
     }
-    const auto found = std::ranges::find(members, name, &elf::ZipMember::name);
-    if (found == members.end()) return fail("no such member in the archive", wheel);
-    return elf::open_zip_member(file->bytes(), *found);
+    if (level == 0) {
+      auto file = MappedFile::open(path);
+      if (!file) return std::unexpected(file.error());
+      plain_ = std::move(*file);
+      return plain_->bytes();
+    }
+    auto content = member(levels_[level - 1], around, std::string_view(path).substr(start));
+    if (!content) return std::unexpected(content.error());
+    last_ = std::move(*content);
+    return last_->bytes();
   }
+
+ private:
+  struct Level {
+    std::string place;
+    std::optional<MappedFile> file;
+    std::optional<elf::ZipContent> content;
+    std::vector<elf::ZipMember> members;
+    [[nodiscard]] std::string_view bytes() const { return file ? file->bytes() : content->bytes(); }
+  };
+  static std::size_t next_mark(const std::string& path, std::size_t from) {
+    const auto at = std::min(path.find(".whl!", from), path.find(".zip!", from));
+    return at == std::string::npos ? at : at + 4;
+  }
+  static Result<elf::ZipContent> member(const Level& level, std::string_view bytes, std::string_view name) {
+    const auto found = std::ranges::find(level.members, name, &elf::ZipMember::name);
+    if (found == level.members.end()) return fail("no such member in the archive", level.place);
+    return elf::open_zip_member(bytes, *found);
+  }
+
+  std::vector<Level> levels_;
+  std::optional<MappedFile> plain_;
+  std::optional<elf::ZipContent> last_;
 };
 
 }  // namespace
 
 FoundKernels find_kernels(binary::Scan& scan, const KernelOptions& options) {
   FoundKernels found;
-  OpenWheel wheel;
+  OpenWheels wheels;
   std::string last_archive;
   for (auto& report : scan.files) {
     if (report.targets.empty()) continue;
     std::vector<std::string> problems;
+    if (report.kind == "MIOpen database") {
+      for (auto& problem : kernels_of_database(report, options, found)) report.problems.push_back(std::move(problem));
+      continue;
+    }
     // An archive has a row for each of its libraries, and is read once.
     if (!report.archive.empty() && std::exchange(last_archive, report.archive) == report.archive) continue;
     const std::string path = report.archive.empty() ? report.path : report.archive;
-    // "torch.whl!torch/lib/libtorch_hip.so"
-    const auto mark = path.find(".whl!") != std::string::npos ? path.find(".whl!") : path.find(".zip!");
-    if (mark != std::string::npos) {
-      const auto content = wheel.member(path.substr(0, mark + 4), std::string_view(path).substr(mark + 5));
-      if (content)
-        problems = find_kernels(content->bytes(), path, options, found);
-      else
-        problems.push_back(content.error().what);
-    } else if (const auto file = MappedFile::open(path)) {
-      problems = find_kernels(file->bytes(), path, options, found);
-    }
+    if (const auto bytes = wheels.bytes_of(path))
+      problems = find_kernels(*bytes, path, options, found);
+    else
+      problems.push_back(bytes.error().what);
     for (auto& problem : problems) report.problems.push_back(std::move(problem));
   }
   return found;

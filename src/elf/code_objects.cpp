@@ -23,6 +23,9 @@ constexpr std::uint64_t text_head_bytes = 64;
 constexpr std::uint64_t text_limit_bytes = std::uint64_t{256} << 20;
 constexpr std::uint32_t isa_version_note = 3;  ///< NT_AMD_HSA_ISA_VERSION
 
+/// EI_ABIVERSION counts from code object version 2, and 4 is version 6.
+bool abi_is_newer(const Header& header) { return header.os_abi == 64 && header.abi_version > 4; }
+
 class Lister {
  public:
   explicit Lister(std::string_view bytes) : bytes_(bytes) {}
@@ -87,6 +90,8 @@ class Lister {
                         .entry = 0};
     const auto read = read_code_object_header(header);
     if (!read) return;
+    if (abi_is_newer(header))
+      problem(fmt::format("the code object at {:#x} has ABI version {}: newer than this program", object.offset, header.abi_version));
     object.code_object_version = read->code_object_version;
     object.target.generic_version = read->target.generic_version;
     if (!object.id.empty() && read->known_processor && read->code_object_version > 2 && read->target.processor != object.target.processor)
@@ -119,6 +124,7 @@ class Lister {
                               .offset = 0,
                               .size = bytes_.size(),
                               .code_object_version = code->code_object_version});
+      if (abi_is_newer(file.header())) problem(fmt::format("code object ABI version {}: newer than this program", file.header().abi_version));
       if (!code->known_processor) problem(fmt::format("{}: newer than this program", code->target.processor));
       return;
     }
@@ -389,6 +395,10 @@ class Lister {
 }  // namespace
 
 Listing list_code_objects(std::string_view bytes) { return Lister(bytes).run(); }
+
+bool beyond_this_program(std::string_view problem) {
+  return contains(problem, "newer than this program") || contains(problem, "which is not read") || contains(problem, "files are read");
+}
 
 bool may_hold_code(std::string_view first_bytes) {
   return first_bytes.starts_with(elf_magic) || first_bytes.starts_with(bundle_magic) || first_bytes.starts_with(compressed_magic) ||

@@ -42,6 +42,9 @@ struct Listing {
 /// Never fails: a file without GPU code gives an empty listing, damage is a problem in words.
 Listing list_code_objects(std::string_view bytes);
 
+/// True for a problem that is no damage: a format or target that this program does not know, or is not made for.
+bool beyond_this_program(std::string_view problem);
+
 /// True when a file that starts with these bytes (64 are enough) may hold device code: what a tree walk asks before it maps a file.
 bool may_hold_code(std::string_view first_bytes);
 

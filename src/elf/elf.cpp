@@ -77,6 +77,9 @@ bool File::read_sections(std::uint64_t offset, std::uint64_t count, std::uint64_
     const Bytes row = row_at(names);
     strings = bytes_.sub(*row.number<std::uint64_t>(24), *row.number<std::uint64_t>(32)).value_or(Bytes{});
   }
+  // Sections are found by their names: without them a file would look as if it held nothing. Index 0 says that there are none.
+  if (names != 0 && strings.empty())
+    problems_.push_back(fmt::format("the names of its {} sections cannot be read (section {}): it was cut short or damaged", count, names));
   for (std::uint64_t i = 0; i < count; ++i) {
     const Bytes row = row_at(i);
     sections_.push_back({.name = strings.text(*row.number<std::uint32_t>(0)).value_or(std::string_view{}),

@@ -157,6 +157,19 @@ TEST_F(CoreTest, BuildIdsAreThoseOfTheFilesAndACutFileSaysSo) {
     }
   EXPECT_TRUE(found);
   EXPECT_TRUE(read_core(std::string(bytes, 0, bytes.size() / 2))->truncated);
+  // Before the first note nothing says how it died; with the notes alone the program is known by its name.
+  const auto headless = read_core(std::string(bytes, 0, 1000));
+  ASSERT_FALSE(headless);
+  EXPECT_NE(headless.error().what.find("cut short after 1000 bytes"), std::string::npos) << headless.error().what;
+  EXPECT_FALSE(headless.error().remedy.empty());
+  const std::string notes(bytes, 0, 5000);
+  const auto stackless = read_core(notes);
+  ASSERT_TRUE(stackless);
+  if (!stackless->files.empty()) {
+    const auto answer = judge(*stackless, notes);
+    EXPECT_EQ(answer.place, "crash");
+    EXPECT_EQ(answer.owner, Owner::program);
+  }
   // Every truncation within the headers and notes is an error or a smaller answer.
   for (std::size_t size = 0; size < std::min<std::size_t>(bytes.size(), 6000); ++size) (void)read_core(std::string(bytes, 0, size));
 }

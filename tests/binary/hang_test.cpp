@@ -171,6 +171,29 @@ TEST(Hang, AnotherUsersProcessIsNotCalledHealthy) {
   EXPECT_NE(text.find("belongs to user 0"), std::string::npos) << text;
 }
 
+TEST(Hang, WhyTheKernelRefusesIsReadFromItsRules) {
+  const auto status = [](const char* users, const char* permitted, const char* effective) {
+    return std::string("Name:\tx\nUid:\t") + users + "\nCapPrm:\t" + permitted + "\nCapEff:\t" + effective + "\n";
+  };
+  const std::string all = status("0\t0\t0\t0", "000001ffffffffff", "000001ffffffffff"),
+                    fewer = status("0\t0\t0\t0", "000001fffeffffff", "000001fffeffffff");
+  const std::string user = status("1000\t1000\t1000\t1000", "0000000000000000", "0000000000000000");
+  const std::string other = status("1001\t1001\t1001\t1001", "0000000000000000", "0000000000000000");
+  const std::string setuid = status("1000\t0\t0\t0", "000001ffffffffff", "000001ffffffffff");
+  const auto reason = [](const std::string& theirs, const std::string& ours, const char* scope) { return why_refused(theirs, ours, scope).first; };
+  EXPECT_EQ(reason(other, user, "0\n"), "the process belongs to user 1001");
+  EXPECT_EQ(reason(setuid, user, ""), "the process belongs to user 0") << "by its effective user";
+  EXPECT_TRUE(reason(user, user, "1\n").starts_with("kernel.yama.ptrace_scope is 1")) << reason(user, user, "1\n");
+  EXPECT_TRUE(reason(user, user, "2\n").starts_with("kernel.yama.ptrace_scope is 2"));
+  EXPECT_TRUE(reason(all, all, "3\n").starts_with("kernel.yama.ptrace_scope is 3"));
+  // Process 1 of a machine seen by root of a container: the user is the same, and that is not why.
+  EXPECT_EQ(reason(all, fewer, "0\n"),
+            "the process holds rights that even root lacks here (capabilities 0x1000000): it was started outside of this container");
+  EXPECT_NE(reason(all, all, "").find("namespace"), std::string::npos);
+  EXPECT_NE(reason(user, user, "").find("PR_SET_DUMPABLE"), std::string::npos);
+  EXPECT_FALSE(why_refused("", "", "").first.empty());
+}
+
 TEST(Hang, KernelStacksLoseTheirOffsets) {
   EXPECT_EQ(parse_kernel_stack("[<0>] futex_wait_queue+0x60/0x90\n[<0>] do_syscall_64+0x55/0xb0\nnoise\n"),
             (std::vector<std::string>{"futex_wait_queue", "do_syscall_64"}));

@@ -214,15 +214,106 @@ TEST_F(ScanTest, TheWheelsOfASplitPackageBelongTogether) {
   EXPECT_EQ(targets(*mine), (Strings{"gfx1100"}));
 }
 
-TEST_F(ScanTest, WhatCannotHoldCodeOrIsNotThereIsAnError) {
+TEST_F(ScanTest, WhatCanHoldNoDeviceCodeIsAnErrorWithItsReason) {
+  std::string tar(1024, '\0');
+  tar.replace(257, 5, "ustar");
+  const std::vector<std::pair<std::string, std::string>> rows{{"", "an empty file"},
+                                                              {"hello", "it is no ELF file"},
+                                                              {"\x7f", "it is no ELF file"},
+                                                              {std::string(4096, '\0'), "it is no ELF file"},
+                                                              {"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"},
+                                                              {"\x1f\x8b\b", "a packed file or tree"},
+                                                              {tar, "a packed file or tree"}};
+  for (const auto& [content, reason] : rows)
+    for (const auto* name : {"plain", "lib.so", "kernel.co", "x.hsaco", "x.kpack", "x.a"}) {
+      const Scan found = scan({.inputs = {write(name, content)}});
+      ASSERT_EQ(found.errors.size(), 1U) << name;
+      EXPECT_EQ(found.errors[0].exit_code, 3);
+      EXPECT_TRUE(found.errors[0].what.starts_with(reason)) << found.errors[0].what;
+      EXPECT_FALSE(found.errors[0].remedy.empty());
+      EXPECT_EQ(found.files.size(), 0U);
+    }
+  const Scan found = scan({.inputs = {"/bin/true", directory + "/absent"}});
+  ASSERT_EQ(found.files.size(), 1U) << "a program without device code is reported as such";
+  EXPECT_TRUE(found.files[0].targets.empty());
+  ASSERT_EQ(found.errors.size(), 1U);
+  EXPECT_EQ(found.errors[0].what, "no such file or directory");
   std::filesystem::create_directory(directory + "/nothing");
-  const Scan found = scan({.inputs = {write("plain.txt", "hello"), write("empty.so", ""), directory + "/absent", directory + "/nothing"}});
-  EXPECT_TRUE(found.files.empty());
-  ASSERT_EQ(found.errors.size(), 4U);
-  std::string all;
-  for (const auto& error : found.errors) all += error.what + "; ";
-  for (const char* part : {"no such file or directory", "holds no file", "is no file that can hold device code", "is empty"})
-    EXPECT_NE(all.find(part), std::string::npos) << part << " in " << all;
+  const auto nothing = scan({.inputs = {directory + "/nothing"}}).errors;
+  ASSERT_EQ(nothing.size(), 1U);
+  EXPECT_EQ(nothing[0].what, "holds no file");
+  write("pure/module.py", "pass");
+  EXPECT_EQ(scan({.inputs = {directory + "/pure"}}).errors.size(), 0U) << "it holds files, none of which could hold device code";
+  std::filesystem::create_symlink("round.so", directory + "/round.so");
+  const auto looped = scan({.inputs = {directory + "/round.so"}}).errors;
+  ASSERT_EQ(looped.size(), 1U);
+  EXPECT_EQ(looped[0].exit_code, 3);
+  EXPECT_NE(looped[0].what.find("symbolic links"), std::string::npos) << looped[0].what;
+}
+
+TEST_F(ScanTest, CodeObjectsInATreeThatAreEmptyOrSomethingElseAreDamage) {
+  write("home/.triton/cache/AB/kernel.hsaco", "");
+  write("home/.triton/cache/CD/kernel.hsaco", "<html>");
+  write("torch/lib/hipblaslt/library/hipblasltTransform.hsaco", "");
+  write("torch/.kpack/torch_gfx1100.kpack", "");
+  write("notes.txt", "");
+  write("libempty.so", "");
+  const Scan found = scan({.inputs = {directory}});
+  ASSERT_EQ(found.files.size(), 4U);
+  for (const auto& file : found.files) EXPECT_EQ(file.problems.size(), 1U) << file.path;
+  const auto wheel = write("x.whl", zip({{"x/lib/k.hsaco", ""}, {"x/a.bin", ""}}, true));
+  const Scan inside = scan({.inputs = {wheel}});
+  ASSERT_EQ(inside.files.size(), 1U);
+  EXPECT_EQ(inside.files[0].problems, Strings{"an empty file, where device code belongs"});
+}
+
+TEST_F(ScanTest, SectionsWithoutNamesAreDamageAndNotAbsence) {
+  std::string library = read_file(fixture_path("library.so"));
+  std::uint16_t names = 0xfff0;
+  std::memcpy(library.data() + 62, &names, 2);
+  const Scan found = scan({.inputs = {write("lib.so", library)}});
+  ASSERT_EQ(found.files.size(), 1U);
+  ASSERT_EQ(found.files[0].problems.size(), 1U);
+  EXPECT_NE(found.files[0].problems[0].find("names of its"), std::string::npos) << found.files[0].problems[0];
+}
+
+TEST_F(ScanTest, WheelsInsideArchivesAreOpened) {
+  const std::string wheel = zip({{"k/lib/libk.so", read_file(fixture_path("library.so"))}}, false);
+  const std::string house = zip({{"wheels/k.whl", wheel}, {"broken.whl", "no zip"}}, false);
+  const Scan found = scan({.inputs = {write("house.zip", zip({{"inner.zip", house}}, true))}});
+  ASSERT_EQ(found.files.size(), 1U);
+  EXPECT_EQ(found.files[0].path, directory + "/house.zip!inner.zip!wheels/k.whl!k/lib/libk.so");
+  ASSERT_EQ(found.errors.size(), 1U);
+  EXPECT_EQ(found.errors[0].where, directory + "/house.zip!inner.zip!broken.whl");
+  // A bomb of archives in archives ends.
+  std::string bomb = wheel;
+  for (int i = 0; i < 12; ++i) bomb = zip({{"a.zip", bomb}, {"b.zip", bomb}}, false);
+  const Scan ended = scan({.inputs = {write("bomb.zip", bomb)}});
+  EXPECT_EQ(ended.files.size(), 0U);
+  EXPECT_EQ(ended.errors.size(), 32U);
+  EXPECT_EQ(ended.errors[0].what, "archives are nested too deep");
+}
+
+TEST_F(ScanTest, EachTargetMayHaveADirectoryOfItsOwn) {
+  write("torch/lib/rocblas/library/gfx1100/TensileLibrary_lazy.dat", "index");
+  copy("gfx1100.co", "torch/lib/rocblas/library/gfx1100/Kernels.so-000.hsaco");
+  copy("gfx1100.co", "torch/lib/hipblaslt/library/gfx942/TensileLibrary_x.co");
+  const Scan found = scan({.inputs = {directory}});
+  const auto parts = components(found);
+  EXPECT_EQ(targets(*part(parts, "rocblas")), Strings{"gfx1100"});
+  const auto wrong = std::ranges::find_if(found.files, [](const FileReport& file) { return file.path.ends_with("_x.co"); });
+  ASSERT_NE(wrong, found.files.end());
+  EXPECT_EQ(wrong->problems, Strings{"its name says gfx942, its code is for gfx1100"});
+}
+
+TEST_F(ScanTest, MiopenDatabasesTellTheComputeUnits) {
+  for (const auto* name : {"gfx942130.HIP.fdb.txt", "gfx1030_36.HIP.fdb.txt", "gfx90a.HIP.fdb.txt"})
+    write(std::string("share/miopen/db/") + name, "1=a:b\n");
+  const Scan found = scan({.inputs = {directory}});
+  ASSERT_EQ(found.files.size(), 3U);
+  std::vector<int> units;
+  for (const auto& file : found.files) units.push_back(file.compute_units);
+  EXPECT_EQ(units, (std::vector<int>{36, 0, 0x130}));
 }
 
 TEST_F(ScanTest, DoesNotFollowLinksInsideATree) {

@@ -47,6 +47,17 @@ TEST(CodeObjects, AreFoundInEveryContainer) {
   }
 }
 
+TEST(CodeObjects, OfNewerVersionsAreSaidToBeNewer) {
+  for (const auto* name : {"gfx1100.co", "plain.hipfb"}) {
+    std::string bytes = fixture(name);
+    bytes[bytes.find(std::string(elf_magic) + "\x02\x01\x01\x40") + 8] = 9;
+    const Listing listing = list_code_objects(bytes);
+    ASSERT_EQ(listing.problems.size(), 1U) << name;
+    EXPECT_TRUE(beyond_this_program(listing.problems[0])) << listing.problems[0];
+  }
+  EXPECT_FALSE(beyond_this_program("an offload bundle cut short in its header"));
+}
+
 TEST(CodeObjects, GiveTheirBytesFromEveryContainer) {
   const std::string wanted = fixture("gfx1100.co");
   for (const auto* name : {"plain.hipfb", "zstd.hipfb", "unaligned.bc", "bundled.o", "bundled.a", "packed.bin", "gfx1100.co"}) {

@@ -124,6 +124,44 @@ class Code(unittest.TestCase):
             self.assertEqual([{**row, "file": ""} for row in inside], [{**row, "file": ""} for row in outside])
             self.assertEqual({row["file"] for row in inside}, {f"{wheel}!k/lib/library-compressed.so", f"{wheel}!k/lib/gfx803-v2.co"})
 
+    def test_kernels_of_a_split_package_are_found_in_its_archives(self):
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory) / "torch"
+            (root / "lib").mkdir(parents=True), (root / ".kpack").mkdir()
+            shutil.copy(FIXTURES / "split.so", root / "lib/libkernels.so.1")
+            lacks = run("code", root, "--for", "gfx1100", "--json")
+            self.assertEqual(lacks.returncode, 1)
+            self.assertTrue(document(lacks)["components"][0]["kpack_missing"])
+            shutil.copy(FIXTURES / "packed.kpack", root / ".kpack/kernels_gfx90a.kpack")
+            shutil.copy(FIXTURES / "stored.kpack", root / ".kpack/kernels_gfx1100.kpack")
+            for target, exit_code in [("gfx1100", 0), ("gfx90a:xnack-", 1), ("gfx942", 1)]:  # libother.so has gfx1100 alone
+                self.assertEqual(run("code", root, "--for", target).returncode, exit_code, target)
+            kernels = document(run("code", root, "--kernels", "--json"))["kernels"]
+            self.assertEqual(len(kernels), 8)
+            plain = {row["name"]: row for row in document(run("code", FIXTURES / "gfx90a.co", "--kernels", "--json"))["kernels"]}
+            for row in kernels:
+                if row["target"].startswith("gfx90a"):
+                    self.assertEqual({**row, "file": ""}, {**plain[row["name"]], "file": ""})
+            self.assertIn(f"{root}/.kpack/kernels_gfx90a.kpack!lib/libkernels.so.1#1", {row["file"] for row in kernels})
+            wheel = pathlib.Path(directory) / "device-1-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.write(FIXTURES / "packed.kpack", "torch/.kpack/kernels_gfx90a.kpack")
+            self.assertEqual(len(document(run("code", wheel, "--kernels", "--json"))["kernels"]), 4)
+
+    def test_what_cannot_be_looked_at_exits_3_with_a_remedy(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for name, content in [("empty.so", b""), ("text.so", b"hello\n"), ("noise.core", bytes(range(256)) * 16), ("packed.zst", b"\x28\xb5\x2f\xfd" + bytes(64))]:
+                path = pathlib.Path(directory) / name
+                path.write_bytes(content)
+                for command in ["code", "libs", "core"]:
+                    failed = run(command, path)
+                    self.assertEqual(failed.returncode, 3, f"{command} {name}: {failed.stdout}")
+                    self.assertRegex(failed.stderr, r"\n  \w", f"{command} {name}: no remedy")
+            cut = pathlib.Path(directory) / "cut.so"
+            cut.write_bytes((FIXTURES / "library.so").read_bytes()[:1000])
+            for path in [cut, FIXTURES / "gfx1100.co", FIXTURES / "bundled.o"]:
+                self.assertEqual(run("libs", path).returncode, 3, path)
+
     @unittest.skipUnless(shutil.which("llvm-readelf-19"), "no llvm-readelf-19")
     def test_kernels_are_what_llvm_readelf_says_field_by_field(self):
         import yaml
