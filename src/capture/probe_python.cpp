@@ -11,6 +11,7 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "capture/probes.h"
+#include "capture/split_library.h"
 #include "elf/code_objects.h"
 
 namespace ff::capture {
@@ -79,7 +80,9 @@ Value library_code(const std::string& path) {
   const auto file = MappedFile::open(path);
   if (!file) return Value::list();
   std::set<std::string> targets;
-  for (const auto& object : elf::list_code_objects(file->bytes()).objects) targets.insert(object.target.to_string());
+  const auto listing = elf::list_code_objects(file->bytes());
+  for (const auto& object : listing.objects) targets.insert(object.target.to_string());
+  if (listing.kpack_split) add_split_targets(path, listing, targets);
   return Value::list_of(targets);
 }
 

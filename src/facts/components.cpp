@@ -61,6 +61,21 @@ std::optional<std::size_t> directory_end(std::string_view path, std::string_view
   return std::nullopt;
 }
 
+/// Where a library has a file for each target, the name that they share: "libMIOpenCKconv_*.so" of "libMIOpenCKconv_gfx942.so".
+std::optional<std::string> shared_name(std::string_view name) {
+  const auto at = name.find("_gfx");
+  if (at == std::string_view::npos) return std::nullopt;
+  auto end = at + 4;
+  while (end < name.size() && std::isxdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+  if (end == at + 4) return std::nullopt;
+  // "gfx90a_xnackp", "gfx90a-xnack+", "gfx1250_strict", "gfx11-generic": what belongs to the target.
+  const auto dot = name.find('.', end);
+  const auto rest = name.substr(end, dot == std::string_view::npos ? std::string_view::npos : dot - end);
+  if (!rest.empty() && !contains(rest, "xnack") && !contains(rest, "sramecc") && !contains(rest, "strict") && !contains(rest, "generic"))
+    return std::nullopt;
+  return std::string(name.substr(0, at + 1)) + "*" + std::string(dot == std::string_view::npos ? std::string_view{} : name.substr(dot));
+}
+
 }  // namespace
 
 Component component_of(std::string_view path) {
@@ -77,6 +92,12 @@ Component component_of(std::string_view path) {
       // "libtorch_hip_extra.so" is another library.
       if (name.size() == row.part.size() || !(std::isalnum(static_cast<unsigned char>(name[row.part.size()])) != 0 || name[row.part.size()] == '_'))
         return {std::string(row.id), std::string(row.name), std::string(path), row.order, row.fallback, std::string(row.without)};
+  }
+  if (const auto shared = shared_name(name)) {
+    std::string root = std::string(path.substr(0, path.size() - name.size())) + *shared;
+    if (name.starts_with("libMIOpenCK"))
+      return {"miopen-ck", "Composable Kernel of MIOpen", std::move(root), 5, true, "convolutions use MIOpen's other solvers, which may be slower"};
+    return {*shared, *shared, std::move(root), 100, false, "its GPU functions fail when they are called"};
   }
   return {std::string(name), std::string(name), std::string(path), 100, false, "its GPU functions fail when they are called"};
 }

@@ -294,6 +294,21 @@ TEST_F(ScanTest, WheelsInsideArchivesAreOpened) {
   EXPECT_EQ(ended.errors[0].what, "archives are nested too deep");
 }
 
+TEST_F(ScanTest, ALibraryWithAFileForEachTargetIsOnePart) {
+  copy("gfx1100.co", "lib/libMIOpenCKconv_gfx1100.so");
+  copy("gfx90a.co", "lib/libMIOpenCKconv_gfx90a-xnack-.so");
+  copy("gfx1100.co", "lib/libdevice_conv_operations_gfx1100.a");
+  copy("gfx90a.co", "lib/libdevice_conv_operations_gfx90a.a");
+  copy("gfx1100.co", "lib/tool_gfx1100extra.so");
+  const auto parts = components(scan({.inputs = {directory}}));
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(targets(*part(parts, "miopen-ck")), (Strings{"gfx90a:sramecc+:xnack-", "gfx1100"}));
+  EXPECT_TRUE(part(parts, "miopen-ck")->component.fallback);
+  EXPECT_EQ(targets(*part(parts, "libdevice_conv_operations_*.a")), (Strings{"gfx90a:sramecc+:xnack-", "gfx1100"}));
+  EXPECT_NE(part(parts, "tool_gfx1100extra.so"), nullptr);
+  EXPECT_EQ(ask(parts, "gfx90a:sramecc+:xnack-").first_to_fail->component->component.id, "tool_gfx1100extra.so");
+}
+
 TEST_F(ScanTest, EachTargetMayHaveADirectoryOfItsOwn) {
   write("torch/lib/rocblas/library/gfx1100/TensileLibrary_lazy.dat", "index");
   copy("gfx1100.co", "torch/lib/rocblas/library/gfx1100/Kernels.so-000.hsaco");

@@ -237,11 +237,15 @@ TEST(Collect, ReadsAPythonEnvironmentWithoutRunningIt) {
   root.file(site + "/torch/lib/rocblas/library/TensileLibrary_gfx1100.dat", "");
   root.file(site + "/torch/lib/rocblas/library/Kernels.so-000-gfx90a.hsaco", "");
   root.file(site + "/torch/lib/rocblas/library/TensileLibrary_lazy_gfx11-generic.dat", "");
-  for (const auto& [library, fixture] :
-       std::map<std::string, std::string>{{"libtorch_hip.so", "library-compressed.so"}, {"librccl.so", "library.so"}}) {
+  for (const auto& [library, fixture] : std::map<std::string, std::string>{{"lib/libtorch_hip.so", "library-compressed.so"},
+                                                                           {"lib/librccl.so", "library.so"},
+                                                                           {"lib/libkernels.so.1", "split.so"},
+                                                                           {".kpack/kernels_gfx1100.kpack", "stored.kpack"},
+                                                                           {".kpack/kernels_gfx90a.kpack", "packed.kpack"},
+                                                                           {".kpack/other_gfx1201.kpack", "stored.kpack"}}) {
     const auto bytes = read_file(ff::test::source_directory() / "tests/elf/fixtures" / fixture);
     ASSERT_TRUE(bytes);
-    root.file(site + "/torch/lib/" + library, *bytes);
+    root.file(site + "/torch/" + library, *bytes);
   }
   CollectOptions options = root.options();
   options.pythons = {"/opt/venv"};
@@ -251,6 +255,8 @@ TEST(Collect, ReadsAPythonEnvironmentWithoutRunningIt) {
   const Value& python = c->probe("pythons").items()[0];
   EXPECT_EQ(python["library_targets"]["torch/lib/libtorch_hip.so"], Value::list({"gfx1100", "gfx90a:xnack-"}));
   EXPECT_EQ(python["library_targets"]["torch/lib/librccl.so"], Value::list({"gfx1100", "gfx90a:xnack-"}));
+  EXPECT_EQ(python["library_targets"]["torch/lib/libkernels.so.1"], Value::list({"gfx1100", "gfx90a:sramecc+:xnack-"}))
+      << "of the archives that it looks into";
   EXPECT_EQ(python["library_targets"].find("torch/lib/libamdhip64.so"), nullptr) << "a library without device code has no entry";
   EXPECT_EQ(python["version"].as_text(), "3.12.3");
   EXPECT_TRUE(python["virtual_env"].as_bool());

@@ -70,12 +70,37 @@ def check(binary, name, pid, verdicts, text="", code=1, python="", quiet=(), arg
     return document
 
 
-class Process:
-    """Started in a session of its own, killed with all it started."""
+def work(pid):
+    """(runs now, processor time) of a process; nothing when it has ended."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return fields[0] == "R", int(fields[11]) + int(fields[12])
 
-    def __init__(self, argv, wait=1.0, **more):
+
+def at_rest(pids, seconds=2.0):
+    """Waits until none of them runs or has run for so long: however loaded the machine is, a start is over then."""
+    calm_since, before = time.monotonic(), None
+    for _ in range(3000):
+        now = [work(pid) for pid in pids()]
+        if now != before or any(row is None or row[0] for row in now):
+            calm_since, before = time.monotonic(), now
+        elif time.monotonic() - calm_since > seconds:
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"processes {pids()} do not come to rest")
+
+
+class Process:
+    """Started in a session of its own, killed with all it started. Judged when `ready` returns: by default, when all of it rests."""
+
+    def __init__(self, argv, ready=None, **more):
         self.child = subprocess.Popen([str(part) for part in argv], start_new_session=True, **more)
-        time.sleep(wait)
+        if ready is None:
+            at_rest(lambda: [self.child.pid, *descendants(self.child.pid)])
+        else:
+            ready(self.child.pid)
 
     def __enter__(self):
         return self.child
@@ -112,7 +137,7 @@ def simple(binary, folder):
         """)
     with Process([python, pipe]) as child:
         check(binary, "full pipe, asked of the parent that waits", child.pid, ["pipe"], "is full", quiet=[child.pid, *descendants(child.pid)])
-    with Process([python, "-c", "while True: pass"]) as child:
+    with Process([python, "-c", "while True: pass"], lambda pid: time.sleep(2)) as child:
         check(binary, "busy loop", child.pid, ["busy-loop"])
     with Process([python, "-c", "import time; time.sleep(1000)"]) as child:
         check(binary, "sleep", child.pid, ["sleep"], code=0, quiet=[child.pid])
@@ -172,6 +197,7 @@ def ranks(binary, folder, torch):
             time.sleep(1000)
         dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=600))
         dist.all_reduce(torch.ones(4))
+        open(f"{sys.argv[2]}.{dist.get_rank()}", "w").write(str(os.getpid()))
         if dist.get_rank() == 1 and sys.argv[1] != "all": never_comes()
         if sys.argv[1] == "p2p" and dist.get_rank() == 0: dist.recv(torch.ones(4), src=2)
         dist.all_reduce(torch.ones(4))
@@ -184,17 +210,30 @@ def ranks(binary, folder, torch):
     def port():
         with socket.create_server(("127.0.0.1", 0)) as free:
             return str(free.getsockname()[1])
-    wait = float(os.environ.get("FIRSTFAULT_RANK_SECONDS", "25"))
-    with Process([torch, launcher, port(), ranks_script, "sleep"], wait) as child:
+    def group(how):
+        """Arguments of a rank, and what waits until all ranks are beyond their first collective and ranks 0 and 2 rest in the second."""
+        mark = folder / f"ready-{how}-{port()}"
+        files = [pathlib.Path(f"{mark}.{rank}") for rank in range(3)]
+        def ready(pid):
+            for _ in range(6000):
+                if all(file.exists() and file.read_text() for file in files):
+                    return at_rest(lambda: [int(files[rank].read_text()) for rank in (0, 2)])
+                time.sleep(0.1)
+            raise SystemExit(f"the ranks below process {pid} do not start")
+        return [ranks_script, how, mark], ready
+    arguments, ready = group("sleep")
+    with Process([torch, launcher, port(), *arguments], ready) as child:
         document = check(binary, f"missing rank (gloo, torch {version})", child.pid, ["waits-for-rank"], "rank 1, ", python="never_comes")
         if not re.search(r"ranks 0, 2 wait", document["verdict"]["what"]):
             FAILED.append("ranks 0 and 2 are not said to wait")
             print("        ranks 0 and 2 are not said to wait", [(row["rank"], row["verdict"], row["what"]) for row in document["processes"]])
         waiting = next((row["pid"] for row in document["processes"] if row["rank"] == "0"), child.pid)
         check(binary, f"the same, asked of rank 0 alone", waiting, ["waits-for-rank"])
-    with Process([torch, launcher, port(), ranks_script, "loop"], wait) as child:
+    arguments, ready = group("loop")
+    with Process([torch, launcher, port(), *arguments], ready) as child:
         check(binary, f"a rank in a loop (gloo, torch {version})", child.pid, ["waits-for-rank"], "rank 1, ")
-    with Process([torch, "-m", "torch.distributed.run", "--nproc-per-node", "3", "--master_port", port(), ranks_script, "sleep"], wait,
+    arguments, ready = group("sleep")
+    with Process([torch, "-m", "torch.distributed.run", "--nproc-per-node", "3", "--master_port", port(), *arguments], ready,
                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         check(binary, f"the same under torchrun (torch {version})", child.pid, ["waits-for-rank"], "rank 1, ")
 
