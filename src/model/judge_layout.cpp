@@ -15,7 +15,9 @@ namespace fs = std::filesystem;
 
 void judge_config(Survey& s) {
   if (!s.is_directory) return;
-  const bool weights = std::any_of(s.files.begin(), s.files.end(), [](const ModelFile& f) { return f.role == Role::weights; });
+  // Those that cannot be read are there.
+  const bool weights = std::any_of(s.files.begin(), s.files.end(), [](const ModelFile& f) { return f.role == Role::weights; }) ||
+                       std::any_of(s.findings.begin(), s.findings.end(), [](const Finding& f) { return f.check == "model.files-whole"; });
   const bool index = s.has("model.safetensors.index.json") || s.has("pytorch_model.bin.index.json");
   if (!weights && !index)
     s.add("model.config", true, "model.config-missing", "the directory has a configuration and no weights (no .safetensors, no PyTorch file)");

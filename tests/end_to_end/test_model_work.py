@@ -376,6 +376,8 @@ class Paths(Case):
         directory.chmod(0)
         hidden = models.policy(self.tmp / "hidden")
         (hidden / "config.json").chmod(0)
+        locked = models.policy(self.tmp / "locked")
+        (locked / "model.safetensors").chmod(0)
         video = self.tmp / "v.mp4"
         video.write_bytes(b"x")
         video.chmod(0)
@@ -395,6 +397,11 @@ class Paths(Case):
         value = document(process)
         self.assertEqual((process.returncode, value["first_fault"]), (1, "model.config"), value)
         self.assertEqual(by_id(value)["model.config"]["causes"], ["permission.path-not-readable"])
+        value = document(as_nobody("model", "check", locked))
+        found = by_id(value)["model.files-whole"]
+        self.assertEqual((found["status"], found["causes"]), ("fail", ["permission.path-not-readable"]))
+        self.assertIn("model.safetensors cannot be read", found["summary"])
+        self.assertEqual(by_id(value)["model.config"]["status"], "pass")  # weights that cannot be read are there
 
 
 if __name__ == "__main__":

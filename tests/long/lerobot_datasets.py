@@ -174,10 +174,9 @@ def main():
         fewer = delete_episodes(LeRobotDataset("local/numbers", root=numbers), [1], output_dir=work / "fewer", repo_id="local/fewer")
         clean(fewer.root, "episode deleted by lerobot", QUANTILES)
         if len(sys.argv) > 2:  # a set of v2.1, recorded by 0.3.3
-            old, source = work / "old/converted", pathlib.Path(sys.argv[2])
-            if not VERSION.startswith("0.4"):
-                source = source.parent / "numbers"  # its converter fails on arrays of two dimensions (pandas 2.3, datasets 4.8)
-            shutil.copytree(source, old)
+            # Its converter fails on arrays of two dimensions with newer pandas and datasets.
+            old = work / "old/converted"
+            shutil.copytree(pathlib.Path(sys.argv[2]).parent / "numbers", old)
             try:
                 from lerobot.datasets.v30.convert_dataset_v21_to_v30 import convert_dataset
                 root = old.parent
