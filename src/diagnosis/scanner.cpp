@@ -281,7 +281,10 @@ struct Scanner::Impl {
 
   /// Counts what a line of a form that was seen before shows; false when the line has to be searched for that.
   bool repeat(FormVerdict& v, std::string_view line) {
-    if (v.ask_count > 0 && v.hits < hits_before_pruning && ++v.hits == hits_before_pruning) prune(v, line);
+    if (v.ask_count > 0 && v.hits < hits_before_pruning) {
+      ++v.hits;
+      if (v.hits == hits_before_pruning) prune(v, line);
+    }
     const bool cannot_keep = v.kinds == FormVerdict::several_kinds;
     for (std::size_t i = 0; i < v.signal_count; ++i)
       if ((cannot_keep || v.signal_patterns[i] == FormVerdict::some_pattern) && keeps_more(signals[v.signals[i]])) return false;
