@@ -274,6 +274,9 @@ class Workloads(unittest.TestCase):
         self.assertEqual(checks["resume.torn-save"]["status"], "pass", checks["resume.torn-save"])
         self.assertIn("killed", checks["resume.torn-save"]["summary"])
         self.assertEqual(checks["resume.restore-rate"]["measured"]["rate"], 1)
+        fault, checks = self.toy("resume", "--wrong", "no-steps")
+        self.assertIsNone(fault, checks)
+        self.assertEqual((checks["resume.restore-rate"]["measured"]["rate"], checks["resume.continues"]["measured"]["losses_compared"]), (1, 10), checks["resume.continues"])
         for wrong, check, status, cause in (("hides-failure", "resume.torn-save", "fail", "training.checkpoint-write-failed"), ("says-done", "resume.torn-save", "fail", "training.checkpoint-write-failed"),
                                             ("torn-name", "resume.torn-save", "warn", "training.checkpoint-write-failed"), ("flaky", "resume.restore-rate", "fail", "training.resume-state-missing")):
             with self.subTest(wrong):

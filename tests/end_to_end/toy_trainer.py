@@ -3,6 +3,7 @@
 Checkpoints as HF Trainer lays them out. Wrong kinds: head-stands (a trained group never moves), frozen-moves, hides-failure (a save
 that fails is passed over, its directory stays and "last" points to it), torn-name (a failed save ends the program and stays under
 its final name), flaky (every second restore begins elsewhere), says-done (nothing can be saved and it ends regularly).
+no-steps is none: records as HF Trainer prints them, without their step.
 """
 import json, os, pathlib, shutil, struct, sys, time
 
@@ -65,7 +66,11 @@ if wrong == "flaky" and step:
     shift = count % 2
 while step < steps:
     step += 1
-    print(f"step={step} loss={(1 + shift) / (step + 1):.6f} lr={1e-3 * (1 - step / (steps + 1)):.6e} grad_norm=1.25", flush=True)
+    loss, rate = (1 + shift) / (step + 1), 1e-3 * (1 - step / (steps + 1))
+    if wrong == "no-steps":
+        print({"loss": round(loss, 6), "grad_norm": 1.25, "learning_rate": rate, "epoch": step / 10}, flush=True)
+    else:
+        print(f"step={step} loss={loss:.6f} lr={rate:.6e} grad_norm=1.25", flush=True)
     if step % every == 0:
         save(step)
 print("End of training")
