@@ -58,7 +58,15 @@ int run_explain(const Options& o) {
   static Kept* kept = nullptr;
   delete std::exchange(kept, new Kept{*knowledge, std::move(*made)});
   auto explanation = diagnosis::explain(kept->scanner, o.inputs, **knowledge, machine ? &*machine : nullptr);
-  if (!explanation) return report_error(explanation.error());
+  if (!explanation) {
+    // Whoever reads documents gets one that holds no diagnosis; the exit code says that nothing was judged.
+    if (!o.json || explanation.error().exit_code != 3) return report_error(explanation.error());
+    diagnosis::Explanation nothing;
+    nothing.evidence.notes.push_back(explanation.error().to_string());
+    print_document(diagnosis::to_document(nothing, **knowledge, o.why));
+    std::cerr << "firstfault: " << report::printable(explanation.error().to_string(), 4000) << "\n";
+    return 3;
+  }
   if (o.json) {
     print_document(diagnosis::to_document(*explanation, **knowledge, o.why));
   } else {

@@ -3,12 +3,13 @@
 #include <array>
 
 #include "diagnosis/extract_parts.h"
+#include "diagnosis/kind.h"
 
 namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::array<ExtractorEntry, 12> table = {{
+constexpr std::array<ExtractorEntry, 13> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
     {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
@@ -21,6 +22,7 @@ constexpr std::array<ExtractorEntry, 12> table = {{
     {"session", "pythons[0].packages. packages. dataset.pad. dataset.segments. checkpoint. model.", extract_session},
     {"report", "report. rate. eval. dataset. video.", extract_report},
     {"series", "series.", extract_series},
+    {"numbers", "memory. report. actions. dataset.", extract_numbers},
 }};
 
 }  // namespace
@@ -29,7 +31,10 @@ std::span<const ExtractorEntry> extractors() { return table; }
 
 void extract_all(std::string_view text, std::string_view source, std::vector<facts::NamedFact>& out) {
   if (text.size() > max_extract_bytes) return;
-  for (const ExtractorEntry& entry : table) entry.run(text, source, out);
+  // Source text tells by its code alone: numbers and messages in it were not measured or printed.
+  const bool quotes = quotes_messages(source);
+  for (const ExtractorEntry& entry : table)
+    if (!quotes || entry.name == "code") entry.run(text, source, out);
 }
 
 }  // namespace ff::diagnosis

@@ -18,6 +18,7 @@ void extract_comparison(std::string_view text, std::string_view source, Facts& o
 void extract_code(std::string_view text, std::string_view source, Facts& out);
 void extract_exception(std::string_view text, std::string_view source, Facts& out);
 void extract_session(std::string_view text, std::string_view source, Facts& out);
+void extract_numbers(std::string_view text, std::string_view source, Facts& out);
 void extract_series(std::string_view text, std::string_view source, Facts& out);
 
 }  // namespace ff::diagnosis

@@ -58,12 +58,29 @@ void first_of_series(std::string_view text, FactSink& sink) {
 void tail(std::string_view text, FactSink& sink) {
   static const RE2 middle(R"((?i)\b(?:p50|median)\W{1,4}(\d+(?:\.\d+)?))");
   static const RE2 high(R"((?i)\b(?:p99(?:\.\d+)?|max(?:imum)?)\W{1,4}(\d+(?:\.\d+)?))");
+  // On one line, or a column of them: the percentiles of one block stand within a few lines.
+  constexpr std::uint64_t block = 8;
+  static const RE2 unit(R"(\d\s*(ms|us|µs|s)\b)");
+  double of_block = 0;
+  std::uint64_t block_line = 0;
+  std::string block_unit;
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > max_series_line) return;
     double median = 0, value = 0, largest = 0;
-    if (line.size() > max_series_line || !RE2::PartialMatch(piece(line), middle, &median) || median <= 0) return;
+    std::string its_unit;
+    RE2::PartialMatch(piece(line), unit, &its_unit);
+    const bool has_median = RE2::PartialMatch(piece(line), middle, &median) && median > 0;
     re2::StringPiece rest = piece(line);
     while (RE2::FindAndConsume(&rest, high, &value)) largest = std::max(largest, value);
-    if (largest > 0) sink.number("series.tail_ratio", largest / median, number, line);
+    if (has_median && largest > 0) {
+      sink.number("series.tail_ratio", largest / median, number, line);
+    } else if (has_median) {
+      of_block = median;
+      block_line = number;
+      block_unit = its_unit;
+    } else if (largest > 0 && of_block > 0 && number - block_line <= block && its_unit == block_unit) {
+      sink.number("series.tail_ratio", largest / of_block, number, line);
+    }
   });
 }
 

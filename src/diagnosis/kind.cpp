@@ -103,15 +103,37 @@ bool looks_like_kernel_line(std::string_view line) {
          names_pci_function(s, "pcieport ");
 }
 
+bool quotes_messages(std::string_view path) {
+  const std::string whole = lower(path);
+  const std::string name = whole.substr(whole.rfind('/') + 1);
+  if (ends_with_any(name, {".py",  ".pyi", ".c",  ".cc", ".cpp",  ".cxx", ".h",  ".hh",  ".hpp", ".hip",  ".cu",  ".cuh",  ".js",
+                           ".mjs", ".ts",  ".rs", ".go", ".java", ".rb",  ".pl", ".lua", ".sh",  ".bash", ".zsh", ".fish", ".cmake"}))
+    return true;
+  if (!ends_with_any(name, {".md", ".markdown", ".rst", ".adoc", ".txt"}) && name.find('.') != std::string::npos) return false;
+  for (std::string_view document : {"readme", "changelog", "changes", "history", "news", "contributing", "faq", "troubleshooting", "install",
+                                    "license", "copying", "release-notes", "release_notes", "releasenotes"}) {
+    if (!name.starts_with(document)) continue;
+    const std::string_view rest = std::string_view(name).substr(document.size());
+    // install.txt and history.txt are outputs as often as documents.
+    const bool ambiguous = document == "install" || document == "history" || document == "changes" || document == "news";
+    if ((rest.empty() || rest[0] == '.' || rest[0] == '_' || rest[0] == '-') && !(ambiguous && (rest.empty() || rest.ends_with(".txt")))) return true;
+  }
+  return false;
+}
+
 bool reports_success(std::string_view line) {
   // Which words: gtest, pytest, unittest, TAP, ctest, and what people print themselves.
   static const RE2 passed(
       R"((?i)(?:^|[\s\]:|])(?:tests? (?:case )?pass(?:ed)?\b|pass(?:ed)?: |pass(?:ed)? - |\[ +(?:passed|ok) +\])|::\S+ (?:passed|xfail(?:ed)?)\b|)"
-      R"(\bpassed\s*(?:\[ *\d+%\])?\s*$|^ok \d+\b|\.\.\. ?ok\s*$|test +#\d+: .*\bpassed\b|)"
+      R"(\bpassed\s*(?:\[ *\d+%\])?\s*$|^(?:passed|skipped|xfail(?:ed)?|xpass(?:ed)?) (?:\[\d+\] )?\S+\.py\b|::\S+ (?:skipped|xpass(?:ed)?)\b|)"
+      R"(^\.*\s*\S+\.py [.sx]+\s*(?:\[ *\d+%\])?\s*$|\[ (?:run|skipped) +\]|^\s*start +\d+: |)"
+      R"(^ok \d+\b|\.\.\. ?(?:ok|skipped\b.*)\s*$|test +#\d+: .*\bpassed\b|)"
       R"(\bas expected\b|\(expected\)|\bexpected (?:error|exception|failure)\b|error\w* (?:was |is )?(?:correctly |gracefully )?handled\b|handled (?:correctly|gracefully))",
       RE2::Quiet);
   static const RE2 failed(R"((?i)\b(?:failed|not|but|unhandled|unexpected|aborted|aborting|instead)\b)", RE2::Quiet);
-  return line.size() < 2000 && RE2::PartialMatch(line, passed) && !RE2::PartialMatch(line, failed);
+  // Why a test was left out may be said with any words.
+  static const RE2 left_out(R"((?i)^skipped \[\d+\] \S+\.py\b|::\S+ skipped\b|\[ +skipped +\])", RE2::Quiet);
+  return line.size() < 2000 && (RE2::PartialMatch(line, left_out) || (RE2::PartialMatch(line, passed) && !RE2::PartialMatch(line, failed)));
 }
 
 std::uint32_t kinds_of_line(std::string_view line) {
@@ -149,7 +171,13 @@ std::uint32_t kinds_of(std::string_view path, std::string_view sample) {
   if (!code_name && !config_name && !only_kernel) kinds |= kinds_of_prose;
   if ((kinds & kind_config) != 0) kinds |= kind_env;
   if (c.prompts > 0) kinds |= kinds_of_prose;
+  const bool quotes = quotes_messages(path);
   if (contains(sample, "Traceback (most recent call last)")) kinds |= kinds_of_prose;
+  if (quotes) {  // what a document states of its project still holds
+    const bool document =
+        ends_with_any(name, {".md", ".markdown", ".rst", ".adoc", ".txt"}) || name.substr(name.rfind('/') + 1).find('.') == std::string::npos;
+    kinds = (kinds & ~kinds_of_prose) | kind_quotes | (document ? std::uint32_t{kind_text} : 0u);
+  }
   if (name.ends_with(".sh") || name.ends_with(".sbatch") || name.ends_with(".slurm")) kinds |= kind_shell;
   if (has_any(sample, {"success_rate", "pc_success", "success rate", "Success rate", "episode", "Episode"})) kinds |= kind_evaluation;
   return kinds;

@@ -15,6 +15,10 @@ namespace ff::diagnosis {
 /// environment variable in a script.
 [[nodiscard]] std::uint32_t kinds_of_line(std::string_view line);
 
+/// By its name the text is a program's source, a script or a document of a project (README, CHANGELOG): it quotes messages, nothing printed
+/// them there. Commands, settings and code in it are evidence all the same.
+[[nodiscard]] bool quotes_messages(std::string_view path);
+
 /// A line of a test that passed, or of an error that was expected and handled: what it names is no fault.
 [[nodiscard]] bool reports_success(std::string_view line);
 
@@ -25,6 +29,9 @@ namespace ff::diagnosis {
 inline constexpr std::uint32_t kinds_of_prose = knowledge::kind_program | knowledge::kind_traceback | knowledge::kind_shell |
                                                 knowledge::kind_train_log | knowledge::kind_evaluation | knowledge::kind_text |
                                                 knowledge::kind_stacks | knowledge::kind_env;
+
+/// Of a source, beside the bits of knowledge::Kind: see quotes_messages.
+inline constexpr std::uint32_t kind_quotes = 1u << 31;
 
 inline constexpr std::size_t kind_sample_bytes = 256u << 10;
 

@@ -373,6 +373,7 @@ struct Scanner::Impl {
         SignalState& state = signals[use.signal];
         if (use.follow >= 0 || state.tried_serial == serial || (other_numbers != nullptr && frozen[use.signal] != 0)) continue;
         state.tried_serial = serial;
+        if ((kinds & kind_quotes) != 0 && !of_source_text(*state.signal)) continue;
         if (state.signal->severity != knowledge::Severity::info && !kernel_line) {
           if (!std::exchange(passing_known, true)) passing = reports_success(line);
           if (passing) continue;
@@ -389,11 +390,19 @@ struct Scanner::Impl {
         if (use.follow >= 0 && (other_numbers == nullptr || frozen[use.signal] == 0) &&
             continuation(signals[use.signal], static_cast<std::size_t>(use.follow), line))
           any = true;
-    if (!alarm || passing || other_numbers != nullptr) return FormVerdict::alarm_dull;
+    if (!alarm || other_numbers != nullptr) return FormVerdict::alarm_dull;
+    if (!passing_known && !kernel_line) passing = reports_success(line);
+    if (passing) return FormVerdict::alarm_dull;
     if (any) return FormVerdict::alarm_unknown;
     if (!line_kinds_known) line_kinds |= kinds_of_line(line);
     line_kinds_known = true;
     return remember_alarm(line);
+  }
+
+  /// Whether source text, scripts and a project's documents can show the signal: it names such kinds, or is context only.
+  static bool of_source_text(const Signal& s) {
+    constexpr std::uint32_t kinds_of_source = knowledge::kind_code | knowledge::kind_config | knowledge::kind_env;
+    return s.severity == knowledge::Severity::info || (s.kinds & kinds_of_source) != 0;
   }
 
   /// Whether the line holds a literal that stands for the pattern.
@@ -508,8 +517,8 @@ struct Scanner::Impl {
 
   /// Counts an alarming line that no signal knows; gives its index among the alarms, or alarm_dull.
   std::uint32_t remember_alarm(std::string_view line) {
-    if ((line_kinds & (knowledge::kind_code | knowledge::kind_config)) != 0 &&
-        (line_kinds & (knowledge::kind_kernel_log | knowledge::kind_program)) == 0)
+    if ((kinds & kind_quotes) != 0 || ((line_kinds & (knowledge::kind_code | knowledge::kind_config)) != 0 &&
+                                       (line_kinds & (knowledge::kind_kernel_log | knowledge::kind_program)) == 0))
       return FormVerdict::alarm_dull;
     const std::uint64_t shape = shape_of(line);
     std::uint64_t& dull = dull_shapes[shape % dull_slots];
