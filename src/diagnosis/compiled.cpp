@@ -112,7 +112,7 @@ const RE2& Compiled::get() {
     options.set_max_mem(2 << 20);
     // Anchored, with what stands before the match in front: RE2 then reads the fields of a line at once, and needs no second automaton that
     // goes backwards to where the match begins. Group 1 is the whole match.
-    re_ = std::make_unique<RE2>("(?s:.*?)(" + pattern_->text + ")", options);
+    re_ = std::make_unique<RE2>("\\C*?(" + pattern_->text + ")", options);
     group_count_ = re_->NumberOfCapturingGroups();
     for (const auto& [index, name] : re_->CapturingGroupNames()) groups_.emplace_back(index, name);
   }
