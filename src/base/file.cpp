@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 
 namespace ff {
@@ -67,6 +68,7 @@ std::filesystem::path temporary_beside(const std::filesystem::path& target) {
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view content) {
   const std::filesystem::path temporary = temporary_beside(path);
+  const RemovedOnInterrupt unfinished(temporary);
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return fail("cannot create: " + errno_text(errno), path.string());
   int error = write_all(descriptor, content);
@@ -84,6 +86,7 @@ Result<TemporaryDirectory> TemporaryDirectory::make(std::string_view prefix) {
   std::string name = (root != nullptr && *root != '\0' ? std::string(root) : "/tmp") + "/" + std::string(prefix) + "-XXXXXX";
   if (::mkdtemp(name.data()) == nullptr)
     return fail("cannot create a temporary directory: " + errno_text(errno), name, "set TMPDIR to a writable directory");
+  remove_on_interrupt(name);
   return TemporaryDirectory(name);
 }
 
@@ -95,8 +98,10 @@ TemporaryDirectory& TemporaryDirectory::operator=(TemporaryDirectory&& other) no
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
+  if (path_.empty()) return;
   std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  std::filesystem::remove_all(path_, ignored);
+  keep_on_interrupt(path_);
 }
 
 }  // namespace ff

@@ -15,6 +15,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/interrupt.h"
+#include "base/process_tree.h"
 
 namespace ff {
 namespace {
@@ -113,6 +115,7 @@ struct Child {
 
 void finish(Child& child) {
   child.state = State::done;
+  if (child.result.pid > 0) child_has_ended(child.result.pid);
   child.result.duration = std::chrono::milliseconds(milliseconds_since(child.started));
   close_if_open(child.out);
   close_if_open(child.err);
@@ -124,10 +127,9 @@ void start(Child& child) {
   const ChildOptions& options = *child.options;
   child.started = monotonic_now();
   child.deadline = child.started + options.time_limit;
-  if (!options.body && options.argv.empty()) {
-    child.result.start_errno = EINVAL;
-    return finish(child);
-  }
+  if (!options.body && options.argv.empty()) child.result.start_errno = EINVAL;
+  if (children_are_ended()) child.result.start_errno = EINTR;
+  if (child.result.start_errno != 0) return finish(child);
   Pipe out, err, start_pipe;
   const pid_t self = ::getpid();
   pid_t pid = -1;
@@ -146,6 +148,7 @@ void start(Child& child) {
   }
   ::setpgid(pid, pid);  // on both sides, so that whoever comes first has done it
   child.result.pid = pid;
+  interrupts_end_child(pid);
   child.pid_descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   child.state = State::running;
 }
@@ -175,6 +178,7 @@ bool reap(Child& child) {
   int status = 0;
   const pid_t ended = ::waitpid(child.result.pid, &status, WNOHANG);
   if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
+  (void)children_are_ended();          // where an interrupt killed it because the program ends, nobody judges how it ended
   ::kill(-child.result.pid, SIGKILL);  // what it may have left behind in its group
   drain_all(child);
   int error = 0;
@@ -192,7 +196,7 @@ void check_deadline(Child& child, Monotonic now) {
   if (now < child.deadline) return;
   if (child.state == State::running) {
     child.result.timed_out = true;
-    ::kill(-child.result.pid, child.options->kill_signal);
+    signal_tree(child.result.pid, child.options->kill_signal);
     child.state = State::killed;
     child.deadline = now + time_to_die;
   } else if (child.state == State::killed) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "capture/reader.h"
 
@@ -201,6 +202,7 @@ Result<Members> read_directory(const std::filesystem::path& directory, const Lim
 
 Result<void> write_archive(const std::filesystem::path& target, const Members& members) {
   const std::filesystem::path temporary = temporary_beside(target);
+  const RemovedOnInterrupt unfinished(temporary);
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return fail("cannot create: " + errno_text(errno), target.string(), "choose another place with -o");
   std::string problem;

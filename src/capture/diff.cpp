@@ -449,12 +449,18 @@ Difference diff(const Capture& before, const Capture& after) {
   for (const Domain& domain : domains) {
     const Things a = domain.read(before);
     const Things b = domain.read(after);
-    if (a && b)
+    if (a && b) {
+      ++out.compared;
       compare(domain, *a, *b, out.changes);
-    else if (a || b)
+    } else if (a || b) {
       out.not_compared.push_back({std::string(domain.group), std::string(domain.what), !a});
+    }
   }
   return out;
+}
+
+bool holds_comparable(const Capture& capture) {
+  return std::ranges::any_of(domains, [&](const Domain& domain) { return domain.read(capture).has_value(); });
 }
 
 Value diff_to_value(const Difference& difference, const Capture& before, const Capture& after, std::string_view before_name,

@@ -31,6 +31,7 @@ struct NotCompared {
 struct Difference {
   std::vector<Change> changes;  ///< in the order of the groups
   std::vector<NotCompared> not_compared;
+  std::size_t compared = 0;  ///< kinds of things that both hold
   [[nodiscard]] std::vector<std::string> groups_changed() const;
 };
 
@@ -40,6 +41,9 @@ struct Difference {
 /// Compares what people change: packages, variables, driver, hardware, configuration, kernel arguments, access. What
 /// changes by itself (temperatures, clocks, counters, free space, time) is left out.
 [[nodiscard]] Difference diff(const Capture& before, const Capture& after);
+
+/// Whether a capture holds anything at all that diff() compares.
+[[nodiscard]] bool holds_comparable(const Capture& capture);
 
 /// "firstfault/diff/1" (docs/schema/diff.json).
 [[nodiscard]] Value diff_to_value(const Difference& difference, const Capture& before, const Capture& after, std::string_view before_name,

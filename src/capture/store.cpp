@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "capture/emitter.h"
 
@@ -163,6 +164,7 @@ Result<void> store_directory(const Members& members, const std::filesystem::path
   if (std::filesystem::exists(target, error) && !(std::filesystem::is_directory(target, error) && std::filesystem::is_empty(target, error)))
     return fail("already there", target.string(), "choose a new directory with -o");
   const std::filesystem::path temporary = temporary_beside(target);
+  const RemovedOnInterrupt unfinished(temporary);
   std::filesystem::create_directories(temporary, error);
   if (error) return fail("cannot create the directory: " + error.message(), target.string(), "choose another place with -o");
   std::string last_directory, problem;

@@ -30,7 +30,38 @@ int list_checks(bool json) {
   return 0;
 }
 
-Result<void> validate(const CheckOptions& o) {
+/// Options that make no sense together: what one of them asks for would silently not be done.
+Result<void> validate_together(const CheckOptions& o) {
+  const bool recorded = !o.from.empty();
+  if (recorded && (o.inputs.device == "cpu" || o.inputs.device == "cuda"))
+    return usage_error("is where work is run, and on a recorded machine nothing is run", "--device " + o.inputs.device,
+                       "leave --device away to judge the capture, or --from to work on this machine");
+  if (recorded && !o.inputs.workload.empty())
+    return usage_error("is run, and on a recorded machine nothing can be run", "--workload " + o.inputs.workload,
+                       "leave --workload away to judge the capture, or --from to run it on this machine");
+  if (recorded && o.wake) return usage_error("wakes the GPUs of this machine, and a recorded one is judged", "--wake", "leave it or --from away");
+  if (recorded && !o.inputs.work_root.empty())
+    return usage_error("is recorded with a capture of this machine, and a recorded one is judged", "--work-root",
+                       "leave it away, or take the capture with firstfault snapshot --work-root");
+  if (o.yes && o.again.empty()) return usage_error("runs the proofs of --again, which is not given", "--yes", "firstfault check --again RUN --yes");
+  if (!o.again.empty() && (!o.rung.empty() || !o.only.empty() || o.keep_going || !o.parent.empty()))
+    return usage_error("climbs to the check that failed in that run, with that run as the parent", "--again",
+                       "leave --rung, --only, --keep-going and --parent away, or climb anew without --again");
+  if (o.inputs.workload == "command" && o.inputs.workload_command.empty() && o.again.empty() && o.inputs.results.empty())
+    return usage_error("needs the command that is run", "--workload command", "firstfault check --workload command -- python train.py …");
+  if (o.rung.empty() || o.only.empty()) return {};
+  const auto rung = rung_from_name(o.rung);
+  for (const auto& entry : ladder::rungs())
+    for (const auto& check : entry.checks())
+      if (entry.rung != *rung)
+        for (const auto& only : o.only)
+          if (only == check.id)
+            return usage_error(fmt::format("is a check of rung {}, and only rung {} was asked for", rung_name(entry.rung), rung_name(*rung)),
+                               "--only " + only, "leave --rung away: --only alone finds its rung");
+  return {};
+}
+
+Result<void> validate(CheckOptions& o) {
   if (!o.rung.empty() && !rung_from_name(o.rung))
     return usage_error("there is no rung \"" + o.rung + "\"", "--rung",
                        "device, compute, dataset, model, step, resume, episode or evaluation, or its number 1 to 8");
@@ -47,6 +78,10 @@ Result<void> validate(const CheckOptions& o) {
     if (std::filesystem::exists(first, error)) return usage_error("is no option of check", first, "did you mean --from " + first + "?");
     return usage_error("is no option of check", first, "a command belongs to --workload command (or lerobot), after --");
   }
+  if (auto valid = validate_together(o); !valid) return valid;
+  auto python = given_python(o.inputs.python);
+  if (!python) return std::unexpected(python.error());
+  o.inputs.python = std::move(*python);
   const auto exists = [](const std::string& path, const char* option) -> Result<void> {
     if (path.empty()) return {};
     auto given = given_path(path);
@@ -54,7 +89,6 @@ Result<void> validate(const CheckOptions& o) {
     return given;
   };
   if (auto valid = exists(o.inputs.work_root, "--work-root takes the project's directory"); !valid) return valid;
-  if (auto valid = exists(o.inputs.python, "--python takes the path of an interpreter or of an environment"); !valid) return valid;
   if (auto valid = exists(o.inputs.dataset, "--dataset takes the root of a dataset"); !valid) return valid;
   if (auto valid = exists(o.inputs.policy, "--policy takes a model file or a checkpoint's directory"); !valid) return valid;
   // A workload's command makes its directory itself.
@@ -62,6 +96,21 @@ Result<void> validate(const CheckOptions& o) {
     if (auto valid = exists(o.inputs.results, "--results takes the directory or file that an evaluation wrote"); !valid) return valid;
   for (const auto& config : o.configs)
     if (auto valid = exists(config, "--config takes a file"); !valid) return valid;
+  return {};
+}
+
+/// An empty value is an unset variable of a script: what it stands for would silently not be looked at. --list takes --json only.
+Result<void> given_values(const CLI::App& app) {
+  const bool listing = app.count("--list") > 0;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string name = option->get_name();
+    if (listing && name != "--list" && name != "--json")
+      return usage_error("says nothing together with --list, which lists every check", name, "firstfault check --list, or the same without --list");
+    if (option->get_items_expected_max() == 0 || option->get_positional()) continue;
+    for (const auto& value : option->results())
+      if (value.empty()) return usage_error("is given an empty value", name, "an unset variable? leave the option away, or give it a value");
+  }
   return {};
 }
 
@@ -119,7 +168,10 @@ void add_check(CLI::App& app, int& exit_code) {
   app.add_flag("--list", o->list, "List the rungs and their checks");
   app.add_flag("--all", o->all, "Show passing and skipped checks too");
   app.add_flag("--json", o->json, "Print one JSON document (firstfault/ladder/1)");
-  app.callback([o, &exit_code] { exit_code = check(*o); });
+  app.callback([o, &app, &exit_code] {
+    const auto sound = given_values(app);
+    exit_code = sound ? check(*o) : report_error(sound.error());
+  });
 }
 
 }  // namespace ff::cli

@@ -49,7 +49,7 @@ Result<std::vector<std::string>> proofs_of(const Value& report, std::string_view
         std::string proof(line.as_text());
         if (known != nullptr)
           for (const auto& raw : known->verify)
-            if (ladder::filled_in(raw, cause, before.inputs) == line.as_text()) proof = ladder::filled_in(raw, cause, now.inputs);
+            if (ladder::filled_in_proof(raw, *known, before.inputs) == line.as_text()) proof = ladder::filled_in(raw, cause, now.inputs);
         out.push_back(std::move(proof));
       }
     }
@@ -69,7 +69,8 @@ Value run_proofs(const std::vector<std::string>& commands, const CheckOptions& o
     } else if (kind == verdict::VerifyKind::changes && !options.yes && !asked(command)) {
       item.set("outcome", "not run: it may change something (--yes runs it)");
     } else {
-      ChildOptions child{.argv = {"/bin/sh", "-c", "PATH=$PATH:$0\n" + command, own_directory()}};
+      // $'…' (a path with control characters) is bash's; the others need no more than sh.
+      ChildOptions child{.argv = {contains(command, "$'") ? "/bin/bash" : "/bin/sh", "-c", "PATH=$PATH:$0\n" + command, own_directory()}};
       child.time_limit = verify_limit;
       child.output_limit_bytes = 64U << 10;
       const auto result = run_child(child);

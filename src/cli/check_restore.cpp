@@ -54,9 +54,9 @@ Result<void> write_restore_point(const CheckSession& session, const CheckOptions
       if (auto written = write("uncommitted.diff", capture::redact_text(diff.out)); !written) return written;
   }
   for (const auto& path : options.configs) {
-    const auto content = read_file(path, max_config_bytes);
-    if (!content) return std::unexpected(content.error());
-    if (auto written = write("config/" + std::filesystem::path(path).filename().string(), capture::redact_text(*content)); !written) return written;
+    // As it was read for the capture, secrets redacted: the file may have changed during the climb.
+    const auto content = session.capture.probe("check")["configs"][path].as_text();
+    if (auto written = write("config/" + std::filesystem::path(path).filename().string(), content); !written) return written;
   }
   Value point = Value::object({{"schema", "firstfault/restore/1"},
                                {"rungs_that_held", std::move(held)},

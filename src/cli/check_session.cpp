@@ -12,7 +12,9 @@
 #include "capture/diff.h"
 #include "capture/open.h"
 #include "capture/redact.h"
+#include "capture/same_machine.h"
 #include "capture/store.h"
+#include "cli/check_interrupt.h"
 #include "cli/options.h"
 #include "diagnosis/explain.h"
 #include "knowledge/knowledge.h"
@@ -58,6 +60,18 @@ Result<void> add_inputs(capture::Capture& capture, const CheckOptions& o) {
   return {};
 }
 
+/// What another machine shows proves nothing about the fault of the first.
+Result<void> check_same_machine(const CheckOptions& options, const capture::Capture& now) {
+  const auto before = capture::open({options.parent + "/capture"});
+  if (!before) return {};  // compare_with_parent says so
+  const std::string why = capture::different_machines(*before, now);
+  if (why.empty()) return {};
+  return usage_error(fmt::format("{} another machine than that run judged: {}", options.from.empty() ? "this is" : "is", why),
+                     options.from.empty() ? options.again : join(options.from, ", "),
+                     options.from.empty() ? "repeat it where that run was made, or judge this machine anew: firstfault check"
+                                          : "give a newer capture of that machine, or judge this one by itself: firstfault check --from …");
+}
+
 /// States which variables changed since the parent's capture, and warns when more than one layer did.
 void compare_with_parent(const std::string& parent, CheckSession& session) {
   const auto before = capture::open({parent + "/capture"});
@@ -83,17 +97,6 @@ void compare_with_parent(const std::string& parent, CheckSession& session) {
   if (groups.size() > 1)
     session.notes.push_back(
         fmt::format("{} layers changed at once; change one at a time, or the result proves nothing about any of them", groups.size()));
-}
-
-ladder::Observer recorder(run::Run& run, Progress& progress) {
-  ladder::Observer observer;
-  observer.rung_begins = [&run](Rung rung) { run.event("rung", Value::object({{"rung", std::string(rung_name(rung))}})); };
-  observer.check_begins = [&progress](const Check& check) { progress.show(fmt::format("… {}: {}", rung_name(check.rung), check.question)); };
-  observer.check_ended = [&run](const CheckResult& result) { run.event("check", report::check_value(result)); };
-  observer.rung_ended = [&run](const ladder::RungResult& rung) {
-    run.event("rung-end", Value::object({{"rung", std::string(rung_name(rung.rung))}, {"status", std::string(ladder::status_name(rung.status))}}));
-  };
-  return observer;
 }
 
 report::LadderContext report_context(const CheckSession& session, const CheckOptions& options, const std::string& run_path) {
@@ -152,16 +155,21 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   if (!knowledge) return std::unexpected(knowledge.error());
   Progress progress(!options.json);
   CheckSession session;
+  ClimbRecord record(options, run);
+  record.begin(options.from.empty() ? "this machine was being frozen" : "the capture was being read");
   progress.show(options.from.empty() ? "… freezing this machine" : "… reading the capture");
   auto capture = take_capture(options);
   if (!capture) return std::unexpected(capture.error());
   session.capture = std::move(*capture);
+  if (!up_to_check.empty())
+    if (auto same = check_same_machine(options, session.capture); !same) return std::unexpected(same.error());
   if (auto added = add_inputs(session.capture, options); !added) return std::unexpected(added.error());
   if (auto stored = capture::store(session.capture, run.file("capture")); !stored) return std::unexpected(stored.error());
   session.machine = facts::read_machine(session.capture, **knowledge);
   session.summary = report::machine_summary(session.machine);
   const std::string host = session.machine.host.hostname.value_or("");
   session.subject = options.from.empty() ? "this machine" + (host.empty() ? "" : " (" + host + ")") : join(options.from, ", ");
+  record.describe(session.subject, session.summary);
   if (auto described = run.describe(Value::object({{"inputs", inputs_value(options)},
                                                    {"subject", session.subject},
                                                    {"machine", session.summary},
@@ -174,6 +182,7 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   inputs.allow_probes = inputs.live;
   ladder::Options climb;
   if (!options.rung.empty()) climb.only_rung = rung_from_name(options.rung);
+  record.begin("the demonstrations of the built-in workload were being recorded");
   if (inputs.workload == "reference") progress.show("… recording the demonstrations of the built-in workload");
   if (auto added = ladder::add_built_in_inputs(inputs, climb.only_rung, run.file("artifacts")); !added) return std::unexpected(added.error());
   std::map<std::string, std::shared_ptr<void>> scratch;
@@ -183,12 +192,13 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   climb.only_checks = options.only;
   climb.keep_going = options.keep_going;
   climb.up_to_check = up_to_check;
-  session.climb = ladder::climb(context, climb, recorder(run, progress));
+  session.climb = ladder::climb(context, climb, record.observer(progress));
 
   bool judged = false;
   for (const auto& rung : session.climb.rungs)
     for (const auto& check : rung.checks) judged = judged || check.status != Status::skip;
   progress.show("… reading the logs");
+  record.begin("the logs were being read");
   if (const auto explanation = diagnosis::explain_capture(session.capture, **knowledge)) {
     session.diagnoses = diagnosis::to_document(*explanation, **knowledge)["diagnoses"];
     for (const auto& diagnosis : session.diagnoses.items()) run.event("diagnosis", diagnosis);
@@ -222,6 +232,7 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
     return std::unexpected(written.error());
   if (auto restored = write_restore_point(session, options, run); !restored)
     session.notes.push_back("no restore point: " + restored.error().to_string());
+  record.begin("what follows the climb was being done");
   return session;
 }
 

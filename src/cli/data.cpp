@@ -7,6 +7,7 @@
 #include "cli/data_bench.h"
 #include "cli/data_show.h"
 #include "cli/data_write.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "dataset/checks.h"
 
@@ -38,6 +39,12 @@ void check_command(CLI::App& app, int& exit_code) {
       exit_code = data_fix(*fix);
       return;
     }
+    auto python = given_interpreter(options->inputs.python);
+    if (!python) {
+      exit_code = report_error(python.error());
+      return;
+    }
+    options->inputs.python = std::move(*python);
     options->rung = Rung::dataset;
     options->schema = "firstfault/data-check/1";
     options->path = fix->path;
@@ -83,7 +90,11 @@ void bench_command(CLI::App& app, int& exit_code) {
   bench->add_option("--step-time", options->step_time_s, "Seconds of your training step: is the loader fast enough?")->check(CLI::PositiveNumber);
   bench->add_option("--reader", options->reader, "auto, lerobot or rows")->check(CLI::IsMember({"auto", "lerobot", "rows"}));
   bench->add_flag("--json", *json, "Print one JSON document (firstfault/data-bench/1)");
-  bench->callback([options, json, &exit_code] { exit_code = data_bench(*options, *json); });
+  bench->callback([options, json, &exit_code] {
+    auto python = given_interpreter(options->python);
+    if (python) options->python = std::move(*python);
+    exit_code = python ? data_bench(*options, *json) : report_error(python.error());
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "capture/open.h"
 #include "cli/options.h"
@@ -64,10 +65,15 @@ int run_diff(const Options& options) {
   const auto before = capture::open({options.before});
   const auto after = before ? capture::open({options.after}) : before;
   if (!before || !after) return report_error(!before ? before.error() : after.error());
-  for (const auto& [side, name] : {std::pair{&*before, &options.before}, std::pair{&*after, &options.after}})
-    if (side->texts().empty() && side->all_commands().empty() && side->files().empty() && side->stats().empty())
-      return report_error(Error{"says nothing about a machine, so nothing can be compared", *name, "firstfault snapshot takes a capture", 3});
+  for (const auto& [capture, name] : {std::pair{&*before, &options.before}, {&*after, &options.after}})
+    if (!capture::holds_comparable(*capture))
+      return report_error(Error{"says nothing about a machine, so there is nothing to compare", *name,
+                                "give captures (firstfault snapshot), or files of a machine; libs diff and model diff compare libraries and models",
+                                3});
   const capture::Difference difference = capture::diff(*before, *after);
+  if (difference.compared == 0)
+    return report_error(Error{"hold nothing in common that could be compared", options.before + ", " + options.after,
+                              "give files of the same kind of both machines, or a whole capture of each", 3});
   if (options.json)
     std::cout << to_json(capture::diff_to_value(difference, *before, *after, options.before, options.after), 2) << "\n";
   else

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "python/python.h"
 
 namespace ff::cli {
 
@@ -21,6 +22,35 @@ Result<void> given_path(const std::string& path) {
   if (errno != ENOENT && errno != ENOTDIR)
     return fail("cannot be read: " + errno_text(errno), path, "read it as its owner, or have the rights of the directories above it widened");
   return usage_error("no such file or directory", path, "check the spelling; quote names with blanks");
+}
+
+Result<std::string> given_python(const std::string& python) {
+  if (python.empty()) return python;
+  if (python.find('/') == std::string::npos) {
+    const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+    for (const auto folder : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
+      const std::string candidate = std::string(folder.empty() ? "." : folder) + "/" + python;
+      struct stat status{};
+      if (::stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    }
+  }
+  if (auto there = given_path(python); !there) {
+    Error error = there.error();
+    if (error.exit_code == 2) error.remedy = "--python takes an interpreter, by path or by its name in PATH, or an environment's directory";
+    return std::unexpected(error);
+  }
+  // A bare name that is here and not in PATH is a directory or file of this directory.
+  return python.find('/') == std::string::npos ? "./" + python : python;
+}
+
+Result<std::string> given_interpreter(const std::string& python) {
+  auto found = given_python(python);
+  if (!found || found->empty()) return found;
+  std::string interpreter = python::interpreter_of(*found);
+  struct stat status{};
+  if (::stat(interpreter.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    return usage_error("is a directory without bin/python", python, "name an interpreter, or the directory of an environment");
+  return interpreter;
 }
 
 Result<void> given_program(const std::string& program) {

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -83,14 +84,16 @@ std::string api_of_machine() {
 }
 
 int isolate_and_print(const compute::IsolateOptions& options, bool json) {
+  const InterruptRequest interrupt(InterruptRequest::Children::end);
   Progress progress(!json);
   const auto isolation = compute::isolate(options, [&](std::string_view name) { progress.show(fmt::format("… {}", name)); });
   progress.clear();
   if (!isolation) return report_error(isolation.error());
   const bool fault = isolation->outcomes.front().rate.failed > 0 || !isolation->late.empty();
+  const int code = !isolation->interrupted.empty() ? interrupted_exit_code(interrupt.signal()) : fault ? 1 : 0;
   if (json) {
     print_document(compute::isolation_value(*isolation));
-    return fault ? 1 : 0;
+    return code;
   }
   const auto style = report::Style::for_stdout();
   const auto width = report::terminal_width();
@@ -121,7 +124,7 @@ int isolate_and_print(const compute::IsolateOptions& options, bool json) {
                      0, width))
               << "\n";
   if (!isolation->debug_agent.empty()) std::cout << "\nROCr debug agent:\n" << report::printable(isolation->debug_agent, 4000) << "\n";
-  return fault ? 1 : 0;
+  return code;
 }
 
 void add_isolate(CLI::App& app, int& exit_code) {

@@ -125,7 +125,11 @@ void print_view(const binary::LoaderView& view, bool all, const report::Style& s
   for (const auto& remark : view.remarks) std::cout << style.dim(report::printable(remark)) << "\n";
 }
 
-int run_libs(const LibsOptions& options) {
+int run_libs(LibsOptions options) {
+  // A bare name that is no file here is a program of PATH, as the shell would take it.
+  std::error_code error;
+  if (!std::filesystem::exists(options.target, error) && options.target.find('/') == std::string::npos)
+    if (auto found = given_python(options.target)) options.target = std::move(*found);
   if (const auto given = given_path(options.target); !given) return report_error(given.error());
   binary::LoaderOptions loader;
   loader.library_path = options.library_path;

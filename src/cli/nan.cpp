@@ -62,8 +62,9 @@ void print_plan(const compute::NanSearch& search, const report::Style& style, st
 
 int run_nan(NanCommand& command) {
   auto& options = command.options;
-  if (auto there = given_program(options.python); !there) return report_error(there.error());
-  options.python = python_or_default(options.python);
+  auto interpreter = given_interpreter(options.python);
+  if (!interpreter) return report_error(interpreter.error());
+  options.python = python_or_default(*interpreter);
   std::error_code none;
   if (!std::filesystem::is_regular_file(options.script, none))
     return report_error(Error{"is no file", options.script, "name the Python script of the model", 2});

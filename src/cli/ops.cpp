@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "capture/redact.h"
 #include "cli/command.h"
@@ -42,22 +43,23 @@ int ops_run(const OpsRunOptions& o) {
     if (auto known = compute::known_planted_fault(o.operators.plant, false); !known) return report_error(known.error());
   auto run = run::Run::create(run::runs_root(o.runs), {.command = "ops", .argv = capture::redact_arguments(redacted_command_line()), .parent = ""});
   if (!run) return report_error(run.error());
+  const InterruptRequest interrupt(InterruptRequest::Children::end);
   Progress progress(!o.json);
   auto result = compute::run_native(o.operators, false, [&](std::string_view name) { progress.show("… " + std::string(name)); });
   progress.clear();
   if (!result) return report_error(*run, result.error().error);
-  if (result->operators.empty())
+  if (result->operators.empty() && result->interrupted.empty())
     return report_error(
         *run, Error{"no operator fits --family, --dtype and --name together", "ops run --native", "firstfault ops run --native --all lists them", 2});
   Value document = compute::operators_document(*result);
   document.set("run", run->path());
   if (auto written = run->write("ops.json", to_json(document, 1) + "\n"); !written) return report_error(written.error());
-  const int code = compute::exit_code(*result);
-  if (auto finished = run->finish(code, Value::object({{"subject", result->device["name"]}})); !finished) return report_error(finished.error());
+  const int code = ops_exit_code(*result);
+  if (auto finished = run->finish(code, ops_summary(*result)); !finished) return report_error(finished.error());
   if (o.json)
     print_document(document);
   else
-    std::cout << compute::operators_text(*result, o.all) << "Run: " << run->path() << "\n";
+    std::cout << ops_text(*result, o.all, run->path());
   return code;
 }
 

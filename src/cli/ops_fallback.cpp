@@ -24,8 +24,9 @@ struct FallbackOptions {
 int fallback(const FallbackOptions& o) {
   auto run = load_ops_run(o.runs, o.run);
   if (!run) return report_error(run.error());
-  if (auto there = given_program(o.python); !there) return report_error(there.error());
-  const std::string python = !o.python.empty() ? o.python : !run->python.empty() ? run->python : python_or_default("");
+  auto interpreter = given_interpreter(o.python);
+  if (!interpreter) return report_error(interpreter.error());
+  const std::string python = !interpreter->empty() ? *interpreter : !run->python.empty() ? run->python : python_or_default("");
   Progress progress(!o.json);
   auto plan =
       compute::plan_fallback(run->run, python, run->device, o.seconds, [&](std::string_view text) { progress.show("… " + std::string(text)); });

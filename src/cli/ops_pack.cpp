@@ -88,7 +88,9 @@ Result<std::uint64_t> write_pack(const fs::path& folder, const std::string& outp
 }
 
 int pack(PackOptions o) {
-  if (auto there = given_program(o.python); !there) return report_error(there.error());
+  auto interpreter = given_interpreter(o.python);
+  if (!interpreter) return report_error(interpreter.error());
+  o.python = std::move(*interpreter);
   static constexpr std::array<std::string_view, 5> known{"snapshot", "check", "native", "torch", "stress"};
   for (const auto& name : o.steps)
     if (std::ranges::find(known, name) == known.end())

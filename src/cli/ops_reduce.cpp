@@ -30,7 +30,9 @@ struct OneOperator {
 
 /// What OP, --dtype and the last run name together: "exp.f32", "exp --dtype float32", or "exp" and the type in which it failed.
 Result<compute::TorchCase> case_of(OneOperator& o) {
-  if (auto there = given_program(o.python); !there) return std::unexpected(there.error());
+  auto interpreter = given_interpreter(o.python);
+  if (!interpreter) return std::unexpected(interpreter.error());
+  o.python = std::move(*interpreter);
   compute::TorchCase out{o.op, "", ""};
   if (const auto dot = o.op.rfind('.'); dot != std::string::npos)
     if (const auto dtype = compute::torch_dtype(o.op.substr(dot + 1))) {

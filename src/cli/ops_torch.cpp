@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "capture/redact.h"
@@ -39,9 +40,10 @@ std::string run_text(const compute::OperatorRun& run, bool all, const report::St
 }
 
 Result<compute::TorchOptions> torch_options(const OpsTorchOptions& o) {
-  if (auto there = given_program(o.python); !there) return std::unexpected(there.error());
+  auto interpreter = given_interpreter(o.python);
+  if (!interpreter) return std::unexpected(interpreter.error());
   compute::TorchOptions out;
-  out.python = python_or_default(o.python);
+  out.python = python_or_default(*interpreter);
   std::error_code none;
   const bool gpu = fs::exists("/dev/kfd", none) || fs::exists("/dev/nvidiactl", none);
   out.device = o.operators.device == "cpu" || (o.operators.device.empty() && !gpu) ? "cpu" : "cuda";
@@ -63,6 +65,31 @@ Result<compute::TorchOptions> torch_options(const OpsTorchOptions& o) {
 
 }  // namespace
 
+std::string ops_text(const compute::OperatorRun& run, bool all, const std::string& run_path) {
+  const auto style = report::Style::for_stdout();
+  std::string out = run.device.is_null() ? std::string() : run.layer == "torch" ? run_text(run, all, style) : compute::operators_text(run, all);
+  if (!run.interrupted.empty())
+    out += style.yellow("Interrupted") + fmt::format(" by {}: {} operators had been tried, nothing is said about the rest.\n",
+                                                     report::printable(run.interrupted), run.operators.size());
+  std::error_code none;
+  if (fs::exists(run_path + "/artifacts/evidence", none)) out += "\nWhat crashed left: firstfault explain " + run_path + "/artifacts/evidence\n";
+  return out + "Run: " + run_path + "\n";
+}
+
+Value ops_summary(const compute::OperatorRun& run) {
+  Value out = Value::object();
+  if (run.layer == "torch")
+    out.set("subject", fmt::format("PyTorch {}", run.device["torch"].to_string()));
+  else if (run.device["name"].is_text())
+    out.set("subject", run.device["name"]);
+  if (!run.interrupted.empty()) out.set("interrupted_by", run.interrupted);
+  return out;
+}
+
+int ops_exit_code(const compute::OperatorRun& run) {
+  return run.interrupted.empty() ? compute::exit_code(run) : interrupted_exit_code(asked_to_end());
+}
+
 std::string python_or_default(const std::string& given) { return given.empty() ? "python3" : given; }
 
 int ops_run_torch(const OpsTorchOptions& o) {
@@ -73,6 +100,7 @@ int ops_run_torch(const OpsTorchOptions& o) {
   options->evidence = run->file("artifacts/evidence");
   if (auto described = run->describe(Value::object({{"python", options->python}, {"device", options->device}})); !described)
     return report_error(described.error());
+  const InterruptRequest interrupt(InterruptRequest::Children::end);
   Progress progress(!o.json);
   auto result = compute::run_torch(*options, [&](std::string_view text) { progress.show("… " + std::string(text)); });
   progress.clear();
@@ -81,17 +109,13 @@ int ops_run_torch(const OpsTorchOptions& o) {
   document.set("families", compute::families_value(*result));
   document.set("run", run->path());
   if (auto written = run->write("ops.json", to_json(document, 1) + "\n"); !written) return report_error(written.error());
-  const int code = compute::exit_code(*result);
-  if (auto finished = run->finish(code, Value::object({{"subject", fmt::format("PyTorch {}", result->device["torch"].to_string())}})); !finished)
-    return report_error(finished.error());
+  const int code = ops_exit_code(*result);
+  if (auto finished = run->finish(code, ops_summary(*result)); !finished) return report_error(finished.error());
   if (o.json) {
     print_document(document);
     return code;
   }
-  std::cout << run_text(*result, o.all, report::Style::for_stdout());
-  std::error_code none;
-  if (fs::exists(options->evidence, none)) std::cout << "\nWhat crashed left: firstfault explain " << options->evidence << "\n";
-  std::cout << "Run: " << run->path() << "\n";
+  std::cout << ops_text(*result, o.all, run->path());
   return code;
 }
 

@@ -21,6 +21,11 @@ struct OpsTorchOptions {
 };
 int ops_run_torch(const OpsTorchOptions& options);
 
+/// What a run of operators of either layer prints (also `show`), the summary for its manifest, and its exit code.
+[[nodiscard]] std::string ops_text(const compute::OperatorRun& run, bool all, const std::string& run_path);
+[[nodiscard]] Value ops_summary(const compute::OperatorRun& run);
+[[nodiscard]] int ops_exit_code(const compute::OperatorRun& run);
+
 /// A run of `ops run --torch`, with what is needed to go on from it.
 struct OpsTorchRun {
   std::string path;  ///< of the run directory; empty when a document was named

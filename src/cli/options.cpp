@@ -10,12 +10,15 @@
 
 namespace ff::cli {
 
-void print_error_document(const Error& error) {
+std::string error_document(const Error& error) {
   const auto words = redacted_command_line();
-  if (std::find(words.begin(), words.end(), "--json") == words.end()) return;
-  print_document(Value::object(
-      {{"schema", "firstfault/error/1"}, {"what", error.what}, {"where", error.where}, {"remedy", error.remedy}, {"exit_code", error.exit_code}}));
+  if (std::find(words.begin(), words.end(), "--json") == words.end()) return {};
+  const Value document = Value::object(
+      {{"schema", "firstfault/error/1"}, {"what", error.what}, {"where", error.where}, {"remedy", error.remedy}, {"exit_code", error.exit_code}});
+  return to_json(document, 2) + "\n";
 }
+
+void print_error_document(const Error& error) { std::cout << error_document(error); }
 
 int report_error(const Error& error) {
   print_error_document(error);

@@ -16,6 +16,8 @@ namespace ff::cli {
 /// Who asked for JSON (--json) gets exactly one document on stdout, also when the work could not be done:
 /// {"schema":"firstfault/error/1","what","where","remedy","exit_code"}. Nothing without --json.
 void print_error_document(const Error& error);
+/// The same document as text; "" without --json.
+[[nodiscard]] std::string error_document(const Error& error);
 /// Prints that document where asked for, and the error on stderr ("firstfault: where: what", then the remedy) and returns its exit code.
 int report_error(const Error& error);
 /// The same, and ends the run in which it happened (Run::fail_with).

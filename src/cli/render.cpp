@@ -12,9 +12,10 @@ namespace ff::cli {
 namespace {
 
 /// Refuses at the start what the checks could only fail with later.
-Result<void> given_words(const std::string& python, const std::string& environment, const std::string& arguments) {
-  if (!python.empty())
-    if (auto there = given_path(python); !there) return there;
+Result<void> given_words(std::string& python, const std::string& environment, const std::string& arguments) {
+  auto found = given_interpreter(python);
+  if (!found) return std::unexpected(found.error());
+  python = std::move(*found);
   if (!environment.empty() && (environment.find(':') == std::string::npos || environment.front() == ':' || environment.back() == ':'))
     return usage_error("\"" + environment + "\" names no module and id", "--env", "MODULE:ID, for example gym_aloha:gym_aloha/AlohaInsertion-v0");
   if (arguments.empty()) return {};

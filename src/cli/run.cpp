@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <numeric>
@@ -9,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
+#include "base/interrupt.h"
 #include "cli/command.h"
 #include "cli/options.h"
 
@@ -46,6 +51,7 @@ std::optional<Error> unknown_verb(const CLI::App& app, int argc, char** argv) {
     std::string names, nearest;
     std::size_t least = std::max<std::size_t>(3, word.size() / 2 + 1);
     for (const CLI::App* sub : verbs) {
+      if (sub->get_group().empty()) continue;  // hidden
       names += (names.empty() ? "" : ", ") + sub->get_name();
       if (const std::size_t distance = edit_distance(word, sub->get_name()); distance < least) {
         least = distance;
@@ -58,14 +64,26 @@ std::optional<Error> unknown_verb(const CLI::App& app, int argc, char** argv) {
   return std::nullopt;
 }
 
+/// A lost answer is no answer: 3, unless there was a reason for another failure already.
+int written(int exit_code) {
+  std::cout.flush();
+  if (std::cout && std::ferror(stdout) == 0) return exit_code;
+  std::cerr << "firstfault: the output could not be written\n";
+  return exit_code == 0 || exit_code == 1 ? 3 : exit_code;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
+  end_on_signals();
+  const LastWords last_words({}, [](int signal) {
+    (void)write_all(STDOUT_FILENO, error_document({"was interrupted by " + signal_name(signal), "firstfault", "", interrupted_exit_code(signal)}));
+  });
   CLI::App app{"Finds the first thing that is broken between an AMD GPU and a working robot policy, says why, and proves the fix."};
   app.name("firstfault");
   app.set_version_flag("--version", "firstfault 0.1.0");
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 nothing wrong, 1 a fault was found, 2 wrong usage, 3 FirstFault could not do its work.");
+  app.footer("Exit codes: 0 nothing wrong, 1 a fault was found, 2 wrong usage, 3 FirstFault could not do its work, 128 + n interrupted by signal n.");
   int exit_code = 0;
   for (const Command& command : commands()) command.add(*app.add_subcommand(std::string(command.name), std::string(command.summary)), exit_code);
   if (auto unknown = unknown_verb(app, argc, argv)) return report_error(*unknown);
@@ -73,19 +91,14 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
-    if (code == 0) return 0;
+    if (code == 0) return written(0);
     print_error_document({e.what(), "command line", "firstfault --help, firstfault COMMAND --help", 2});
     return 2;
   } catch (const std::exception& e) {
     std::cerr << "firstfault: " << e.what() << "\n";
     return 3;
   }
-  std::cout.flush();
-  if (!std::cout) {
-    std::cerr << "firstfault: the output could not be written\n";
-    return 3;
-  }
-  return exit_code;
+  return written(exit_code);
 }
 
 }  // namespace ff::cli

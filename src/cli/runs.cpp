@@ -24,7 +24,7 @@ int list(const RunsOptions& options) {
     Value list = Value::list();
     for (const auto& record : records) {
       Value item = Value::object({{"id", record.id()}, {"path", record.path}, {"complete", record.complete}});
-      for (const char* name : {"command", "started", "finished", "exit_code", "first_fault", "subject", "parent"})
+      for (const char* name : {"command", "started", "finished", "exit_code", "interrupted_by", "first_fault", "subject", "parent"})
         if (const Value* value = record.manifest.find(name)) item.set(name, *value);
       list.push(std::move(item));
     }
@@ -38,8 +38,9 @@ int list(const RunsOptions& options) {
   const auto style = report::Style::for_stdout();
   for (const auto& record : records) {
     const auto fault = record.manifest["first_fault"].as_text();
-    const std::string outcome = !record.complete ? style.yellow("not finished")
-                                : !fault.empty() ? style.red(report::printable(fault))
+    const std::string outcome = !record.interrupted_by.empty() ? style.yellow("interrupted by " + report::printable(record.interrupted_by))
+                                : !record.complete             ? style.yellow("not finished")
+                                : !fault.empty()               ? style.red(report::printable(fault))
                                 : record.manifest["exit_code"].as_int() == 0
                                     ? style.green("no fault")
                                     : style.yellow(fmt::format("exit {}", record.manifest["exit_code"].as_int()));

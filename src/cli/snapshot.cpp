@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "capture/collect.h"
 #include "capture/store.h"
+#include "cli/given_path.h"
 #include "cli/options.h"
 #include "report/style.h"
 
@@ -156,8 +157,14 @@ Result<void> store_to_output(const capture::Capture& capture) {
 int run_snapshot(const Options& options) {
   const Monotonic start = monotonic_now();
   if (const auto sound = check_target(options); !sound) return report_error(sound.error());
+  std::vector<std::string> pythons;
+  for (const auto& given : options.pythons) {
+    auto python = options.root == "/" ? given_python(given) : Result<std::string>(given);
+    if (!python) return report_error(python.error());
+    pythons.push_back(std::move(*python));
+  }
   capture::CollectOptions collect{
-      .root = options.root, .pythons = options.pythons, .wake = options.wake, .environment = capture::current_environment()};
+      .root = options.root, .pythons = std::move(pythons), .wake = options.wake, .environment = capture::current_environment()};
   if (!options.work_root.empty()) collect.work_root = std::filesystem::absolute(options.work_root).lexically_normal().string();
   const auto capture = capture::collect(collect);
   if (!capture) return report_error(capture.error());

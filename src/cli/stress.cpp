@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <memory>
 
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "capture/redact.h"
@@ -18,9 +18,6 @@
 
 namespace ff::cli {
 namespace {
-
-volatile std::sig_atomic_t stopped_by = 0;
-void on_signal(int signal) { stopped_by = signal; }
 
 struct StressCommand {
   compute::StressOptions stress;
@@ -51,6 +48,8 @@ std::optional<std::uint64_t> bytes_of(std::string_view text) {
     unit = 1u << 20, text.remove_suffix(1);
   else if (text.ends_with('G'))
     unit = 1u << 30, text.remove_suffix(1);
+  else if (text.ends_with('T'))
+    unit = std::uint64_t{1} << 40, text.remove_suffix(1);
   const auto number = to_integer<std::uint64_t>(text);
   if (!number || *number == 0 || *number > (std::uint64_t{1} << 50) / unit) return std::nullopt;
   return *number * unit;
@@ -68,7 +67,7 @@ int stress(StressCommand o) {
   o.stress.seconds = *seconds;
   if (!o.memory.empty()) {
     const auto bytes = bytes_of(o.memory);
-    if (!bytes) return report_error(Error{"\"" + o.memory + "\" is no size", "--memory", "512M or 4G", 2});
+    if (!bytes) return report_error(Error{"\"" + o.memory + "\" is no size between 1 byte and 1 PiB", "--memory", "512M, 4G, 1T or bytes", 2});
     o.stress.memory_bytes = *bytes;
   }
   if (o.kind == "all")
@@ -78,18 +77,20 @@ int stress(StressCommand o) {
   auto run =
       run::Run::create(run::runs_root(o.runs), {.command = "stress", .argv = capture::redact_arguments(redacted_command_line()), .parent = ""});
   if (!run) return report_error(run.error());
-  struct sigaction action{};
-  action.sa_handler = &on_signal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaction(signal, &action, nullptr);
+  // The child ends itself after what is in flight, and frees what it took.
+  const InterruptRequest interrupt(InterruptRequest::Children::leave);
   Progress progress(!o.json);
-  auto result = compute::run_stress(o.stress, stopped_by, [&](std::string_view line) { progress.show(line); });
+  auto result = compute::run_stress(o.stress, asked_to_end, [&](std::string_view line) { progress.show(line); });
   progress.clear();
   if (!result) return report_error(*run, result.error());
   Value document = compute::stress_document(*result);
   document.set("run", run->path());
   if (auto written = run->write("stress.json", to_json(document, 1) + "\n"); !written) return report_error(written.error());
-  const int code = compute::exit_code(*result);
-  if (auto finished = run->finish(code, Value::object({{"subject", result->device["name"]}})); !finished) return report_error(finished.error());
+  const bool interrupted = !result->stopped_by.empty();
+  const int code = interrupted ? interrupted_exit_code(interrupt.signal()) : compute::exit_code(*result);
+  Value summary = Value::object({{"subject", result->device["name"]}});
+  if (interrupted) summary.set("interrupted_by", result->stopped_by);
+  if (auto finished = run->finish(code, std::move(summary)); !finished) return report_error(finished.error());
   if (o.json)
     print_document(document);
   else
@@ -106,7 +107,7 @@ void add_stress(CLI::App& app, int& exit_code) {
   app.add_option("kind", o->kind, "memory, gemm, bandwidth, atomics, launch or all")->required()->check(CLI::IsMember(kinds));
   app.add_option("--for", o->duration, "How long, for all kinds together: 60s, 10m, 2h (default 60s)");
   app.add_option("--device", o->stress.device, "cpu, cuda or hip (default: the first GPU that opens)")->check(CLI::IsMember({"cpu", "cuda", "hip"}));
-  app.add_option("--memory", o->memory, "How much memory to test: 512M, 4G (default: all that is free)");
+  app.add_option("--memory", o->memory, "How much memory to test: 512M, 4G (default: all that is free; on the CPU 64 MiB)");
   app.add_option("--dtype", o->stress.dtype, "Type of the matrix products: bf16, f16, f32, tf32, f64 (default bf16)")
       ->check(CLI::IsMember({"bf16", "f16", "f32", "tf32", "f64"}));
   app.add_option("--size", o->stress.size, "Rows and columns of the matrices (default: chosen for the device)")->check(CLI::Range(16, 65536));

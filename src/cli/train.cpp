@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <set>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "capture/capture.h"
@@ -109,6 +111,8 @@ ladder::Climb judge_files(const std::string& workload, const std::vector<std::st
 int train_files(const TrainOptions& options, const std::string& workload, const std::string& schema) {
   for (const auto& path : options.paths)
     if (const auto given = given_path(path); !given) return report_error(given.error());
+  if (std::error_code error; workload == "checkpoint" && !std::filesystem::is_directory(options.paths.front(), error))
+    return report_error(Error{"is no directory", options.paths.front(), "name a run, its checkpoints/ or one checkpoint", 2});
   Progress progress(!options.json);
   ladder::Observer observer;
   observer.check_begins = [&](const Check& check) { progress.show("… " + std::string(check.question)); };
@@ -170,16 +174,19 @@ int train_watch(const TrainOptions& options, double quiet_s) {
   const auto climb = judged ? judge_files("log", {join(options.paths, " ")}, &watched->log, silent) : nothing_to_judge();
   const int child = watched->exit_status ? *watched->exit_status : 128 + watched->signal.value_or(0);
   // The command's own status is kept; where it says that all is well and the log does not, the log decides.
-  const int code = child != 0 ? child : climb.exit_code() == 1 ? 1 : 0;
+  const int interrupted = watched->interrupted_by;
+  const int code = child != 0 ? child : interrupted != 0 ? interrupted_exit_code(interrupted) : climb.exit_code() == 1 ? 1 : 0;
   if (options.json) {
     Value document = train_document(climb, "firstfault/train-watch/1", join(options.paths, " "));
     document.set("command_exit_status", watched->exit_status ? Value(*watched->exit_status) : Value())
         .set("command_signal", watched->signal ? Value(*watched->signal) : Value())
+        .set("interrupted_by", interrupted != 0 ? Value(signal_name(interrupted)) : Value())
         .set("exit_code", code);
     print_document(document);
     return code;
   }
   std::cout.flush();
+  if (interrupted != 0) std::cout << "\nInterrupted by " << signal_name(interrupted) << ", which was passed on to the command.\n";
   if (!judged) {
     std::cout << "\n" << no_metrics << "\n";
     if (child != 0) std::cout << "The command ended with status " << child << ", which is kept.\n";
@@ -192,6 +199,8 @@ int train_watch(const TrainOptions& options, double quiet_s) {
     std::cout << "\nThe command was killed by signal " << *watched->signal << "; exit code " << code << ".\n";
   else if (child != 0)
     std::cout << "\nThe command ended with status " << child << ", which is kept.\n";
+  else if (interrupted != 0)
+    std::cout << "\nThe command ended with status 0 before its time; exit code " << code << ".\n";
   else if (code != 0)
     std::cout << "\nThe command ended with status 0; its log does not bear that out: exit code 1.\n";
   return code;

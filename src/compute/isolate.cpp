@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/process.h"
 #include "base/seconds.h"
 #include "base/text.h"
@@ -94,7 +95,9 @@ SwitchOutcome repeat(const IsolateOptions& options, std::string id, std::vector<
   for (int i = 0; i < options.repeat; ++i) {
     auto all = out.set;
     all.insert(all.end(), beside.begin(), beside.end());
-    out.runs.push_back(run_once(options, all).run);
+    auto run = run_once(options, all).run;
+    if (asked_to_end() != 0) break;  // it was ended from outside
+    out.runs.push_back(std::move(run));
     ++out.rate.runs;
     if (out.runs.back().failed) ++out.rate.failed;
   }
@@ -171,7 +174,7 @@ Result<Isolation> isolate(const IsolateOptions& options, const std::function<voi
     if (auto text = read_file(out.script, 16u << 20)) out.late = late_variables(*text);
   progress("unchanged");
   const auto first = run_once(options, {});
-  if (first.child.start_errno != 0)
+  if (first.child.start_errno != 0 && asked_to_end() == 0)
     return fail(fmt::format("could not be started: {}", errno_text(first.child.start_errno)), options.command.front(), "name a program after --");
   out.outcomes.push_back(repeat(options, "unchanged", {}));
   // A rate that is neither 0 nor 1 needs more runs than one that is, for the same certainty: the base serves every comparison.
@@ -184,10 +187,15 @@ Result<Isolation> isolate(const IsolateOptions& options, const std::function<voi
   }
   const bool python = is_python(options.command);
   std::optional<TemporaryDirectory> settings;
+  std::size_t untried = 0;
   for (const auto& one : switches()) {
     if (!options.only.empty() && std::ranges::find(options.only, one.id) == options.only.end()) continue;
     if (!options.api.empty() && !one.for_api.empty() && std::ranges::find(one.for_api, options.api) == one.for_api.end()) continue;
     if (one.python && !python) continue;
+    if (asked_to_end() != 0) {
+      ++untried;
+      continue;
+    }
     progress(one.id);
     std::vector<std::string> set(one.set.begin(), one.set.end()), beside;
     if (one.python) {
@@ -203,13 +211,24 @@ Result<Isolation> isolate(const IsolateOptions& options, const std::function<voi
       beside.push_back("PYTHONPATH=" + settings->path().string() + (rest.empty() ? "" : ":" + rest));
     }
     auto outcome = repeat(options, std::string(one.id), std::move(set), beside);
+    if (asked_to_end() != 0) {  // too few runs would be compared with enough
+      ++untried;
+      continue;
+    }
     outcome.meaning = one.proves_cured;
     out.outcomes.push_back(std::move(outcome));
   }
-  conclude(out, options.repeat);
+  if (out.outcomes.front().rate.runs > 0) conclude(out, options.repeat);
+  if (const int signal = asked_to_end(); signal != 0) {
+    out.interrupted = signal_name(signal);
+    out.conclusion = fmt::format("Interrupted by {}: {} switches were not tried to the end. {}", out.interrupted, untried,
+                                 out.outcomes.front().rate.runs == 0 ? "The command had not ended once."
+                                 : untried > 0                       ? "Of those that were: " + out.conclusion
+                                                                     : out.conclusion);
+  }
   for (auto& outcome : out.outcomes)
     if (outcome.effect == SwitchOutcome::Effect::none) outcome.meaning.clear();
-  if (options.api == "hip" && out.outcomes.front().rate.failed > 0 && options.expect != Expect::slow) {
+  if (options.api == "hip" && out.outcomes.front().rate.failed > 0 && options.expect != Expect::slow && out.interrupted.empty()) {
     if (const auto library = debug_agent_library(); !library.empty()) {
       progress("ROCr debug agent");
       out.debug_agent = agent_text(under_debug_agent(options, library));

@@ -80,6 +80,7 @@ struct Isolation {
   std::string script;
   std::string debug_agent;  ///< what the ROCr debug agent said of the faulting wave; empty: not installed or nothing said
   std::string conclusion;   ///< one or two sentences
+  std::string interrupted;  ///< "SIGTERM": it was told to end; only what had been repeated to the end stands in outcomes
 };
 
 /// Whether one ended run counts as failed.

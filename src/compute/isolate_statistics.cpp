@@ -156,6 +156,7 @@ Value isolation_value(const Isolation& isolation) {
                              {"import", one.import_of},
                              {"import_line", static_cast<unsigned long>(one.import_line)}}));
   return Value::object({{"schema", "firstfault/isolate/1"},
+                        {"interrupted", isolation.interrupted.empty() ? Value() : Value(isolation.interrupted)},
                         {"conclusion", isolation.conclusion},
                         {"outcomes", std::move(outcomes)},
                         {"late_variables", std::move(late)},

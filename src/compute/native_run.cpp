@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/process.h"
 #include "base/seconds.h"
 #include "base/text.h"
@@ -167,6 +168,10 @@ NativeRun run_native(const OperatorOptions& options, bool quick, const std::func
         next = static_cast<std::size_t>(done->as_int()) + 1;
         running.reset();
       }
+    }
+    if (const int signal = asked_to_end(); signal != 0) {  // the operator that ran was ended from outside: nothing is said about it
+      run.interrupted = signal_name(signal);
+      return run;
     }
     const bool hang = ended.timed_out || ended.signal == SIGALRM;
     if (running) {

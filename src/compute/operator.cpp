@@ -89,12 +89,14 @@ Value operators_document(const OperatorRun& run) {
   }
   Value summary = Value::object();
   for (std::size_t i = 0; i < counts.size(); ++i) summary.set(status_names[i], static_cast<unsigned long>(counts[i]));
-  return Value::object({{"schema", "firstfault/ops/1"},
-                        {"layer", run.layer},
-                        {"device", run.device},
-                        {"repeat", run.repeat},
-                        {"summary", std::move(summary)},
-                        {"operators", std::move(operators)}});
+  Value document = Value::object({{"schema", "firstfault/ops/1"},
+                                  {"layer", run.layer},
+                                  {"device", run.device},
+                                  {"repeat", run.repeat},
+                                  {"summary", std::move(summary)},
+                                  {"operators", std::move(operators)}});
+  if (!run.interrupted.empty()) document.set("interrupted", run.interrupted);
+  return document;
 }
 
 Result<OperatorRun> operator_run_from(const Value& document, std::string_view where) {
@@ -104,6 +106,7 @@ Result<OperatorRun> operator_run_from(const Value& document, std::string_view wh
   run.layer = document["layer"].as_text();
   run.device = document["device"];
   run.repeat = static_cast<int>(document["repeat"].as_int());
+  run.interrupted = document["interrupted"].as_text();
   if (!document["operators"].is_list()) return fail("\"operators\" is no list", std::string(where));
   for (const auto& item : document["operators"].items()) {
     auto one = operator_from(item);

@@ -51,6 +51,7 @@ struct OperatorRun {
   Value device;       ///< object: api, name, target, wavefront, runtime, ...
   int repeat = 0;
   std::vector<OperatorResult> operators;
+  std::string interrupted;  ///< "SIGTERM": it was told to end, and the rest was not tried
 };
 
 [[nodiscard]] Value operator_value(const OperatorResult& result);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "compute/native_run.h"
@@ -138,7 +139,7 @@ double StressResult::error_rate_lower() const {
   return wrong_words == 0 ? 0 : std::max(0.0, chi_square(2.0 * static_cast<double>(wrong_words), -1.959964)) / 2 / static_cast<double>(checked_bytes);
 }
 
-Result<StressRun> run_stress(const StressOptions& options, const volatile int& stop, const std::function<void(std::string_view)>& progress) {
+Result<StressRun> run_stress(const StressOptions& options, const std::function<int()>& stop, const std::function<void(std::string_view)>& progress) {
   StressRun run;
   OperatorOptions device_options;
   device_options.device = options.device;
@@ -147,7 +148,7 @@ Result<StressRun> run_stress(const StressOptions& options, const volatile int& s
   std::unique_ptr<Sampler> sampler;
   const double share = options.seconds / static_cast<double>(std::max<std::size_t>(1, options.kinds.size()));
   for (const auto& kind : options.kinds) {
-    if (stop != 0) break;
+    if (stop() != 0) break;
     SharedPage page;
     if (page.shared == nullptr) return fail("no memory for a shared page");
     StressShared& shared = *page.shared;
@@ -168,7 +169,7 @@ Result<StressRun> run_stress(const StressOptions& options, const volatile int& s
     int shown = 0;
     while (!over && !give_up) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (stop != 0) shared.stop = 1;
+      if (stop() != 0) shared.stop = 1;
       // Threads are made only after the child is its own process, or it would inherit a lock that one of them holds.
       if (shared.started != 0 && sampler == nullptr) sampler = std::make_unique<Sampler>(static_cast<gpu::Api>(shared.api.load()), shared.pci);
       if (shared.steps != last_steps || shared.started == 0) {
@@ -229,10 +230,7 @@ Result<StressRun> run_stress(const StressOptions& options, const volatile int& s
     sampler->stop();
     run.sensors = sampler->summary();
   }
-  if (stop != 0) {
-    const char* name = ::sigabbrev_np(stop);
-    run.stopped_by = name != nullptr ? std::string("SIG") + name : "a signal";
-  }
+  if (const int signal = stop(); signal != 0) run.stopped_by = signal_name(signal);
   return run;
 }
 
@@ -244,6 +242,16 @@ Value stress_document(const StressRun& run) {
                         {"stopped_by", run.stopped_by.empty() ? Value() : Value(run.stopped_by)},
                         {"sensors", run.sensors},
                         {"results", std::move(results)}});
+}
+
+Result<StressRun> stress_run_from(const Value& document, std::string_view where) {
+  if (document["schema"].as_text() != "firstfault/stress/1") return fail("is no firstfault/stress/1 document", std::string(where));
+  StressRun run;
+  run.device = document["device"];
+  run.sensors = document["sensors"];
+  run.stopped_by = document["stopped_by"].as_text();
+  for (const auto& item : document["results"].items()) run.results.push_back(result_from(item));
+  return run;
 }
 
 std::string stress_text(const StressRun& run) {
@@ -267,7 +275,8 @@ std::string stress_text(const StressRun& run) {
   } else if (run.sensors["why"].is_text()) {
     out += fmt::format("  sensors    none: {}\n", run.sensors["why"].to_string());
   }
-  if (!run.stopped_by.empty()) out += fmt::format("Stopped by {}.\n", run.stopped_by);
+  if (!run.stopped_by.empty())
+    out += fmt::format("Interrupted by {}: what stands above was checked until then, what was left was not.\n", run.stopped_by);
   return out;
 }
 

@@ -48,11 +48,13 @@ struct StressRun {
   std::string stopped_by;  ///< "SIGINT", ...; empty: the time was up
 };
 
-/// Runs the kinds one after the other in child processes. `stop`: set by a signal handler; the work then ends after what is in
+/// Runs the kinds one after the other in child processes. `stop` gives the signal that asks for the end, or 0; the work then ends after what is in
 /// flight, frees what it took, and what was found so far is returned. `progress` gets one line twice a second.
-Result<StressRun> run_stress(const StressOptions& options, const volatile int& stop, const std::function<void(std::string_view)>& progress);
+Result<StressRun> run_stress(const StressOptions& options, const std::function<int()>& stop, const std::function<void(std::string_view)>& progress);
 
 [[nodiscard]] Value stress_document(const StressRun& run);
+/// Reads such a document again. Fails when it is none; `where` names it in the error.
+[[nodiscard]] Result<StressRun> stress_run_from(const Value& document, std::string_view where);
 [[nodiscard]] std::string stress_text(const StressRun& run);
 [[nodiscard]] int exit_code(const StressRun& run);
 

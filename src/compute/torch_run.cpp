@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/process.h"
 #include "base/seconds.h"
 #include "base/text.h"
@@ -55,6 +56,10 @@ class Runner {
       if (!answer) return std::unexpected(answer.error());
       auto records = read_torch_records(answer->records);
       if (!records.hello.is_null()) out.device = device_of(records.hello);
+      if (asked_to_end() != 0) {  // the operator that ran was ended from outside: nothing is said about it
+        out.operators.insert(out.operators.end(), records.results.begin(), records.results.end());
+        return {};
+      }
       if (!records.unavailable.empty())
         return fail("PyTorch has no such device: " + records.unavailable, options_.python,
                     "firstfault check says what is missing; --device cpu tries the operators on the CPU");
@@ -225,8 +230,11 @@ Result<OperatorRun> run_torch(const TorchOptions& options, const std::function<v
   out.layer = "torch";
   out.repeat = options.repeat;
   Runner runner(options, progress);
-  for (const auto& group : groups)
+  for (const auto& group : groups) {
+    if (asked_to_end() != 0) break;
     if (auto done = runner.run(group, out); !done) return std::unexpected(done.error());
+  }
+  if (const int signal = asked_to_end(); signal != 0) out.interrupted = signal_name(signal);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "dataset/judge_metadata.h"
@@ -603,6 +604,7 @@ Result<void> free_output(const std::string& output, const std::vector<std::strin
 Result<Placed> write_checked(const Plan& plan, const std::string& output, const Parquet& parquet,
                              const std::function<void(std::string_view)>& progress) {
   const std::string temporary = temporary_beside(output).string();
+  const RemovedOnInterrupt unfinished(temporary);
   std::error_code error;
   const auto remove = [&] { fs::remove_all(temporary, error); };
   auto written = write_dataset(plan, temporary, parquet, progress);

@@ -16,15 +16,14 @@ void complete_from_knowledge(CheckResult& result, const CheckContext& context) {
   if ((result.status != Status::fail && result.status != Status::warn) || result.causes.empty()) return;
   const auto* cause = context.knowledge.cause(result.causes.front());
   if (cause == nullptr) return;
-  const auto add = [&](std::vector<std::string>& to, const std::vector<std::string>& from) {
-    for (const auto& raw : from) {
-      std::string line = filled_in(raw, cause->id, context.inputs);
-      if (std::ranges::find(to, line) == to.end()) to.push_back(std::move(line));
-    }
+  const auto add = [&](std::vector<std::string>& to, std::string line) {
+    if (std::ranges::find(to, line) == to.end()) to.push_back(std::move(line));
   };
   const bool own_proof = !result.verify.empty();
-  if (!own_proof || result.fix.empty()) add(result.fix, cause->fix);
-  if (!own_proof) add(result.verify, cause->verify);
+  if (!own_proof || result.fix.empty())
+    for (const auto& line : cause->fix) add(result.fix, filled_in(line, cause->id, context.inputs));
+  if (!own_proof)
+    for (const auto& line : cause->verify) add(result.verify, filled_in_proof(line, *cause, context.inputs));
 }
 
 /// The asked-for checks and, transitively, those they need.

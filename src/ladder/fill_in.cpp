@@ -1,9 +1,20 @@
 #include "ladder/fill_in.h"
 
+#include <algorithm>
+
 #include "base/shell.h"
 #include "base/text.h"
 
 namespace ff::ladder {
+namespace {
+
+std::string repaired_copy(std::string dataset) {
+  while (dataset.size() > 1 && dataset.ends_with('/')) dataset.pop_back();
+  return dataset.empty() ? dataset : dataset + "-repaired";
+}
+
+}  // namespace
+
 std::string filled_in(std::string text, std::string_view cause, const CheckInputs& inputs) {
   const auto put = [&](std::string_view place, const std::string& value) {
     if (!value.empty()) text = replace_all(std::move(text), place, value);
@@ -21,9 +32,7 @@ std::string filled_in(std::string text, std::string_view cause, const CheckInput
     put("<dataset>", dataset);
   }
   if (cause.starts_with("data.")) {
-    std::string copy = inputs.dataset;
-    while (copy.size() > 1 && copy.ends_with('/')) copy.pop_back();
-    put("<new folder>", copy.empty() ? "" : shell_word(copy + "-repaired"));
+    put("<new folder>", word(repaired_copy(inputs.dataset)));
     put("<folder>", dataset);
   }
   if (cause.starts_with("model.")) {
@@ -32,6 +41,12 @@ std::string filled_in(std::string text, std::string_view cause, const CheckInput
     if (!contains(text, "--dataset <folder>")) put("<folder>", word(inputs.policy));
   }
   return text;
+}
+
+std::string filled_in_proof(std::string text, const knowledge::CauseText& cause, CheckInputs inputs) {
+  const bool copied = std::ranges::any_of(cause.fix, [](const std::string& line) { return contains(line, "<new folder>"); });
+  if (copied) inputs.dataset = repaired_copy(inputs.dataset);
+  return filled_in(std::move(text), cause.id, inputs);
 }
 
 }  // namespace ff::ladder

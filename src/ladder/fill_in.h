@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "check/check.h"
+#include "knowledge/knowledge.h"
 
 namespace ff::ladder {
 
@@ -12,5 +13,8 @@ namespace ff::ladder {
 /// and <dataset> (causes of the closed loop).
 /// Paths are quoted for a shell where they need it. What is not known stays as it is, for a person to complete.
 [[nodiscard]] std::string filled_in(std::string text, std::string_view cause, const CheckInputs& inputs);
+
+/// The same for a proof: where the cause's fix writes a corrected copy of the dataset, the copy is what is proved.
+[[nodiscard]] std::string filled_in_proof(std::string text, const knowledge::CauseText& cause, CheckInputs inputs);
 
 }  // namespace ff::ladder

@@ -16,6 +16,16 @@ namespace {
 
 std::string_view plural(std::size_t n) { return n == 1 ? "" : "s"; }
 
+constexpr std::string_view not_readable = "permission.path-not-readable";
+
+/// Nothing is known about what may not be read, good or bad: no finding, an error that names its cause.
+CheckResult could_not_read(const std::string& what, const std::string& where) {
+  auto result = CheckResult::error(
+      Error{what, where, "give this account read access to it, and search access to every directory above, or run as its owner", 3});
+  result.causes.emplace_back(not_readable);
+  return result;
+}
+
 using Good = CheckResult (*)(const Survey&, const CheckInputs&);
 
 /// The findings of one check as its result: the first fault speaks, the others are evidence.
@@ -28,11 +38,13 @@ CheckResult collect(const CheckContext& context, std::string_view id, Good good)
   for (const auto& f : s.findings) {
     if (f.check != id) continue;
     ++count;
-    if (first == nullptr || (f.fails && !first->fails)) first = &f;
+    const auto rank = [](const Finding& one) { return !one.fails ? 0 : one.cause == not_readable ? 1 : 2; };
+    if (first == nullptr || rank(f) > rank(*first)) first = &f;
   }
   if (first == nullptr) return good(s, context.inputs);
   CheckResult result = first->fails ? CheckResult::fail(first->cause, first->summary, first->measured)
                                     : CheckResult::warn(first->cause, first->summary, first->measured);
+  if (first->cause == not_readable) result = could_not_read(first->summary, s.root);
   if (count > 1) result.summary += fmt::format(" (and {} more)", count - 1);
   for (const auto& f : s.findings) {
     if (f.check != id || result.evidence.size() >= 30) continue;
@@ -47,7 +59,7 @@ CheckResult present(const CheckContext& context) {
   const auto all = shared(context);
   if (!all->survey) {
     const Error& e = all->survey.error();
-    auto result = CheckResult::fail(contains(e.what, errno_text(EACCES)) ? "permission.path-not-readable" : "model.config-missing", e.to_string());
+    auto result = contains(e.what, errno_text(EACCES)) ? could_not_read(e.what, e.where) : CheckResult::fail("model.config-missing", e.to_string());
     result.evidence.push_back({e.where, 0, e.what});
     return result;
   }

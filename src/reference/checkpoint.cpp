@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/value.h"
 #include "reference/policy.h"
 
@@ -159,6 +160,7 @@ Result<std::string> save_checkpoint(const Trainer& trainer, const std::string& r
   if (error) return fail("cannot be created: " + error.message(), checkpoints, "check space and rights of the output directory");
   const std::string name = fmt::format("{:06}", trainer.progress.step);
   const fs::path target = checkpoints / name, temporary = temporary_beside(target), link = temporary_beside(checkpoints / "last");
+  const RemovedOnInterrupt unfinished(temporary), unset(link);
   auto written = write_all_files(trainer, temporary);
   if (written) {
     error = take_place(temporary, target);

@@ -11,6 +11,7 @@ namespace ff::report {
 namespace {
 
 constexpr std::size_t id_column = 28;
+constexpr std::string_view unsaid = "the climb did not end, and nothing is said about what was not tried.";
 
 Value evidence_value(const std::vector<Evidence>& evidence) {
   Value out = Value::list();
@@ -205,8 +206,10 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
   const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault);
   if (fault != nullptr)
     first_fault_text(out, *fault, style, width);
-  else
+  else if (context.interrupted.empty())
     out += "\n" + style.green("No fault found") + " on the rungs that were tried.\n";
+  if (!context.interrupted.empty())
+    out += "\n" + style.yellow("Interrupted") + " by " + wrapped(printable(context.interrupted) + ": " + std::string(unsaid), 3, width) + "\n";
   if (fault != nullptr) {
     // That there is no GPU is beside the point where nobody asked for one (--rung dataset, --device cpu).
     const bool device_tried = !climb.rungs.empty() && climb.rungs.front().status != ladder::RungStatus::not_reached &&
@@ -257,9 +260,10 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
   std::string out = "# FirstFault: " + cell(context.subject.empty() ? "a machine" : context.subject) + "\n\n";
   if (!context.machine.empty()) out += cell(context.machine) + "\n\n";
   const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault);
-  if (fault == nullptr) {
+  if (!context.interrupted.empty()) out += "**Interrupted** by " + cell(context.interrupted) + ": " + std::string(unsaid) + "\n\n";
+  if (fault == nullptr && context.interrupted.empty()) {
     out += "**No fault found** on the rungs that were tried.\n\n";
-  } else {
+  } else if (fault != nullptr) {
     out += fmt::format("## First fault: `{}`\n\n**{}**\n\n", fault->id, cell(fault->summary));
     if (!fault->causes.empty()) out += "Cause: `" + join(fault->causes, "`, `") + "`\n\n";
     if (!fault->fix.empty()) out += "Do this:\n\n";

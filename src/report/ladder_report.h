@@ -22,6 +22,7 @@ struct LadderContext {
   Value diagnoses;                 ///< list as above
   std::vector<std::string> notes;  ///< changed variables, warnings of the comparison, what could not be read
   bool show_all = false;           ///< passing and skipped checks too
+  std::string interrupted;         ///< "SIGTERM while model.finite was being answered": the climb did not end
 };
 
 /// One screen that a tired person can act on: the ladder, the first fault, why, what to do, how to prove it.

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/impostor.h"
+#include "base/interrupt.h"
 #include "base/mapped_file.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -105,6 +106,7 @@ Result<void> encode_video(const EncodeOptions& o) {
   if (!fs::exists(o.input, error)) return usage_error("does not exist", o.input);
   if (fs::exists(o.output, error) && !o.overwrite) return usage_error("exists already", o.output, "--force replaces it");
   const auto temporary = temporary_beside(o.output).string() + ".mp4";
+  const RemovedOnInterrupt unfinished(temporary), unread(temporary + ".txt");
   ChildOptions options;
   options.argv = {ffmpeg, "-nostdin", "-y", "-v", "error"};
   std::string listing;

@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 
 namespace ff::run {
@@ -47,6 +48,7 @@ RunRecord read_manifest(const std::string& path) {
   if (const auto text = ff::read_file(path + "/manifest.json", max_manifest_bytes))
     if (auto value = parse_json(*text, path + "/manifest.json")) record.manifest = std::move(*value);
   record.complete = record.manifest["status"].as_text() == "complete";
+  record.interrupted_by = record.manifest["interrupted_by"].as_text();
   return record;
 }
 
@@ -56,6 +58,28 @@ bool is_run(const std::string& path) {
 }
 
 }  // namespace
+
+struct Run::State {
+  std::string path;
+  Value manifest;
+  std::string write_error;
+  std::function<void(int)> record_more;
+  std::unique_ptr<LastWords> last_words;
+
+  void event(std::string_view kind, const Value& fields) {
+    const auto written = append_line(path + "/events.jsonl", event_line(kind, fields));
+    if (!written && write_error.empty()) write_error = written.error().to_string();
+  }
+  Result<void> write_manifest() const { return write_file(path + "/manifest.json", to_json(manifest, 2) + "\n"); }
+  void interrupted(int signal) {
+    if (record_more) record_more(signal);
+    const Value summary = Value::object({{"exit_code", interrupted_exit_code(signal)}, {"interrupted_by", signal_name(signal)}});
+    event("end", summary);
+    for (const auto& [name, value] : summary.members()) manifest.set(name, value);
+    manifest.set("status", "interrupted").set("finished", utc_now());
+    (void)write_manifest();
+  }
+};
 
 std::string runs_root(std::string_view option) {
   if (!option.empty()) return std::string(option);
@@ -82,55 +106,75 @@ Result<Run> Run::create(const std::string& root, const Options& options) {
   std::ranges::replace(time, ':', '-');
   const std::string base = root + "/" + time + "-" + options.command;
   Run run;
+  State& state = *run.state_;
   for (int attempt = 1;; ++attempt) {
-    run.path_ = attempt == 1 ? base : fmt::format("{}-{}", base, attempt);
-    if (mkdir(run.path_.c_str(), 0755) == 0) break;
+    state.path = attempt == 1 ? base : fmt::format("{}-{}", base, attempt);
+    if (mkdir(state.path.c_str(), 0755) == 0) break;
     if (errno != EEXIST || attempt == 1000)
-      return fail("the run directory cannot be made: " + errno_text(errno), run.path_, "choose another place with --runs DIR or FIRSTFAULT_RUNS");
+      return fail("the run directory cannot be made: " + errno_text(errno), state.path, "choose another place with --runs DIR or FIRSTFAULT_RUNS");
   }
-  run.manifest_ = Value::object({{"schema", "firstfault/run/1"},
-                                 {"id", fs::path(run.path_).filename().string()},
-                                 {"command", options.command},
-                                 {"argv", Value::list_of(options.argv)},
-                                 {"started", utc_now()},
-                                 {"status", "running"}});
-  if (!options.parent.empty()) run.manifest_.set("parent", options.parent);
-  if (auto written = run.write("manifest.json", to_json(run.manifest_, 2) + "\n"); !written) return std::unexpected(written.error());
+  state.manifest = Value::object({{"schema", "firstfault/run/1"},
+                                  {"id", fs::path(state.path).filename().string()},
+                                  {"command", options.command},
+                                  {"argv", Value::list_of(options.argv)},
+                                  {"started", utc_now()},
+                                  {"status", "running"}});
+  if (!options.parent.empty()) state.manifest.set("parent", options.parent);
+  if (auto written = state.write_manifest(); !written) return std::unexpected(written.error());
   run.event("start", Value::object({{"argv", Value::list_of(options.argv)}}));
+  state.last_words = std::make_unique<LastWords>([&state](int signal) { state.interrupted(signal); });
   return run;
 }
 
+Run::Run() : state_(std::make_shared<State>()) {}
+
+const std::string& Run::path() const { return state_->path; }
+
+void Run::on_interrupt(std::function<void(int)> record, std::function<void(int)> print) {
+  const auto hold = hold_interrupts();
+  state_->record_more = std::move(record);
+  state_->last_words = std::make_unique<LastWords>([state = state_.get()](int signal) { state->interrupted(signal); }, std::move(print));
+}
+
 void Run::event(std::string_view kind, Value fields) {
-  const auto written = append_line(file("events.jsonl"), event_line(kind, fields));
-  if (!written && write_error_.empty()) write_error_ = written.error().to_string();
+  const auto hold = hold_interrupts();
+  state_->event(kind, fields);
 }
 
 Result<void> Run::write(std::string_view name, std::string_view content) const {
+  const auto hold = hold_interrupts();
   std::error_code error;
   fs::create_directories(fs::path(file(name)).parent_path(), error);
   return write_file(file(name), content);
 }
 
 Result<void> Run::describe(Value members) {
-  for (const auto& [name, value] : members.members()) manifest_.set(name, value);
-  return write("manifest.json", to_json(manifest_, 2) + "\n");
+  const auto hold = hold_interrupts();
+  for (const auto& [name, value] : members.members()) state_->manifest.set(name, value);
+  return state_->write_manifest();
 }
 
 Result<void> Run::finish(int exit_code, Value summary) {
+  const auto hold = hold_interrupts();
   Value fields = Value::object({{"exit_code", exit_code}});
   for (const auto& [name, value] : summary.members()) fields.set(name, value);
   event("end", fields);
-  summary.set("status", "complete").set("finished", utc_now()).set("exit_code", exit_code);
-  if (auto written = describe(std::move(summary)); !written) return written;
-  if (!write_error_.empty()) return fail("results could not be recorded: " + write_error_, path_, "choose another place with --runs DIR");
+  summary.set("status", summary["interrupted_by"].is_text() ? "interrupted" : "complete").set("finished", utc_now()).set("exit_code", exit_code);
+  auto written = describe(std::move(summary));
+  state_->last_words.reset();
+  if (!written) return written;
+  if (!state_->write_error.empty())
+    return fail("results could not be recorded: " + state_->write_error, path(), "choose another place with --runs DIR");
   return {};
 }
 
 Result<void> Run::fail_with(const Error& error) {
   if (error.exit_code != 2) return finish(error.exit_code, Value::object({{"error", error.to_string()}}));
+  const auto hold = hold_interrupts();
+  state_->last_words.reset();
   std::error_code failed;
-  fs::remove_all(path_, failed);
-  if (failed) return fail("the run directory cannot be removed: " + failed.message(), path_);
+  fs::remove_all(path(), failed);
+  if (failed) return fail("the run directory cannot be removed: " + failed.message(), path());
   return {};
 }
 
@@ -168,15 +212,22 @@ std::vector<RunRecord> list_runs(const std::string& root) {
   return out;
 }
 
-Result<std::string> find_run(const std::string& root, std::string_view name) {
+Result<std::string> find_run(const std::string& root, std::string_view name, std::string_view holds) {
+  std::error_code error;
+  const auto fits = [&](const std::string& path) { return holds.empty() || fs::exists(path + "/" + std::string(holds), error); };
   if (name != "last") {
-    for (const std::string& candidate : {std::string(name), root + "/" + std::string(name)})
-      if (is_run(candidate)) return candidate;
+    for (const std::string& candidate : {std::string(name), root + "/" + std::string(name)}) {
+      if (!is_run(candidate)) continue;
+      if (fits(candidate)) return candidate;
+      return usage_error("is a run of another kind: it holds no " + std::string(holds), candidate, "firstfault runs lists the runs");
+    }
     return usage_error("no such run", std::string(name), "firstfault runs lists the runs; a path, an id or \"last\" is wanted");
   }
   const auto runs = list_runs(root);
   if (runs.empty()) return usage_error("there is no run yet", root, "firstfault check makes one");
-  return runs.back().path;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+    if (fits(run->path)) return run->path;
+  return usage_error("there is no run of this kind yet: none holds " + std::string(holds), root, "firstfault runs lists the runs");
 }
 
 Result<void> append_event(const std::string& run_path, std::string_view kind, Value fields) {

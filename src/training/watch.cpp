@@ -3,16 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/interrupt.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 
 namespace ff::training {
@@ -49,17 +53,38 @@ struct Stream {
   bool open = true;
 };
 
-/// A signal's disposition for as long as the command runs.
-class Ignored {
+/// Passes signals on to the command; called on the thread that waits for them.
+class Forward {
  public:
-  explicit Ignored(int number) : number_(number), before_(std::signal(number, SIG_IGN)) {}
-  ~Ignored() { (void)std::signal(number_, before_); }
-  Ignored(const Ignored&) = delete;
-  Ignored& operator=(const Ignored&) = delete;
+  explicit Forward(bool own_group) : own_group_(own_group) {}
+  void started(pid_t pid) {
+    pid_ = pid;
+    if (const int early = early_; early != 0) send(early);
+  }
+  void tell(int signal, bool from_terminal) {
+    const bool asks_for_end = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+    if (asks_for_end && first_ == 0) first_ = signal;
+    if (from_terminal && !own_group_) return;  // the terminal has sent it to the command, too
+    if (pid_ == 0)
+      early_ = signal;
+    else
+      send(signal);
+  }
+  void ended() { pid_ = 0; }
+  [[nodiscard]] int first() const { return first_; }
 
  private:
-  int number_;
-  void (*before_)(int);
+  void send(int signal) const {
+    const pid_t pid = pid_;
+    if (pid <= 0) return;
+    if (own_group_) return signal_tree(pid, signal);
+    const auto started = descendants_of(pid);
+    (void)::kill(pid, signal);
+    for (const pid_t one : started) (void)::kill(one, signal);
+  }
+  bool own_group_;
+  std::atomic<pid_t> pid_{0};
+  std::atomic<int> early_{0}, first_{0};
 };
 
 }  // namespace
@@ -73,9 +98,19 @@ Result<Watched> watch(const WatchOptions& options) {
   for (const auto& word : options.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   const auto kills_before = memory_kills();
+  const bool own_group = ::isatty(STDIN_FILENO) != 1;
+  Forward forward(own_group);
+  const InterruptRequest interrupt(InterruptRequest::Children::leave, [&](int signal, bool from_terminal) { forward.tell(signal, from_terminal); });
+  const pid_t self = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return fail("cannot start a process: " + errno_text(errno), "train watch");
   if (pid == 0) {
+    if (own_group) (void)::setpgid(0, 0);
+    (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);  // where we are killed, nobody reads what it prints
+    if (::getppid() != self) ::_exit(127);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     (void)::dup2(out[1], 1);
     (void)::dup2(err[1], 2);
     ::execvp(argv[0], argv.data());
@@ -83,7 +118,8 @@ Result<Watched> watch(const WatchOptions& options) {
     (void)!::write(failure[1], &error, sizeof error);
     ::_exit(127);
   }
-  const Ignored interrupt(SIGINT), quit(SIGQUIT);
+  if (own_group) (void)::setpgid(pid, pid);
+  forward.started(pid);
   for (const int end : {out[1], err[1], failure[1]}) (void)::close(end);
   int start_error = 0;
   const bool started = ::read(failure[0], &start_error, sizeof start_error) <= 0;
@@ -112,7 +148,16 @@ Result<Watched> watch(const WatchOptions& options) {
     finish(log);
     return log;
   };
+  int status = 0;
+  bool ended = false;
+  constexpr auto longest_silence_after_end = std::chrono::seconds(5);
   while (streams[0].open || streams[1].open) {
+    if (!ended && ::waitpid(pid, &status, WNOHANG) == pid) {
+      ended = true;
+      forward.ended();
+      last_line = monotonic_now();
+    }
+    if (ended && monotonic_now() - last_line > longest_silence_after_end) break;  // something that it left behind holds the pipe
     std::array<pollfd, 2> wait{pollfd{streams[0].open ? streams[0].from : -1, POLLIN, 0}, pollfd{streams[1].open ? streams[1].from : -1, POLLIN, 0}};
     if (::poll(wait.data(), wait.size(), 250) < 0 && errno != EINTR) break;
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -155,11 +200,14 @@ Result<Watched> watch(const WatchOptions& options) {
       }
     }
   }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (!ended && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  forward.ended();
+  for (auto& stream : streams)
+    if (stream.open) (void)::close(stream.from);
   if (!started) return fail("cannot be started: " + errno_text(start_error), options.argv.front(), "is it installed and in PATH?");
   Watched result;
+  result.interrupted_by = forward.first();
   if (WIFEXITED(status)) result.exit_status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   result.log = read_so_far();

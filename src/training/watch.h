@@ -22,10 +22,13 @@ struct WatchOptions {
 
 struct Watched {
   std::optional<int> exit_status, signal;
+  int interrupted_by = 0;  ///< the first signal that asked us to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) and was passed on; 0: none
   Log log;
 };
 
-/// Runs it to its end. Interrupts of the keyboard reach the command, which decides. Errors: it cannot be started.
+/// Runs it to its end. Every signal that we are sent is passed on to it and all that it started, and it decides; what the
+/// keyboard sends reaches it by itself, because it shares our terminal (without one it has a process group of its own). What
+/// is still printed by others five seconds after it has ended is not waited for. Errors: it cannot be started.
 Result<Watched> watch(const WatchOptions& options);
 
 }  // namespace ff::training

@@ -34,6 +34,16 @@ const Change* find(const Difference& difference, std::string_view name) {
   return nullptr;
 }
 
+TEST(Diff, KnowsWhetherThereIsAnythingToCompare) {
+  EXPECT_TRUE(holds_comparable(machine()));
+  Capture text;
+  text.set_kind("loose");
+  text.add_text("notes.txt", "hello\n");
+  EXPECT_FALSE(holds_comparable(text));
+  EXPECT_EQ(diff(text, machine()).compared, 0U);
+  EXPECT_GT(diff(machine(), machine()).compared, 5U);
+}
+
 TEST(Diff, TheSameMachineDoesNotDiffer) {
   const Difference d = diff(machine(), machine());
   EXPECT_TRUE(d.changes.empty());

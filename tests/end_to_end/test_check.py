@@ -86,12 +86,90 @@ class Check(unittest.TestCase):
         first = document(self.check("--from", BROKEN, "--json"))
         same = self.check("--again", first["run"], "--from", BROKEN, "--json")
         self.assertEqual(same.returncode, 1, same.stderr)
-        fixed = self.check("--again", first["run"], "--from", HEALTHY, "--json")
+        fixed = self.check("--again", first["run"], "--from", self.with_the_group(), "--json")
         outcomes = [json.loads(line)["outcome"] for line in (pathlib.Path(first["run"]) / "events.jsonl").read_text().splitlines()
                     if json.loads(line)["event"] == "again"]
         self.assertEqual(outcomes, ["not fixed", "fixed"])
         self.assertEqual(fixed.returncode, 0, fixed.stderr)
         self.assertIn("changed", json.loads(fixed.stdout), "what changed between the two captures is stated")
+
+    def with_the_group(self):
+        """The broken machine after its fix: the same capture, this user in the group of the device nodes."""
+        folder = pathlib.Path(self.runs) / "fixed"
+        folder.mkdir(parents=True)
+        subprocess.run(["tar", "--zstd", "-xf", BROKEN, "-C", folder], check=True)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        for path in [path for path in manifest["errors"] if path.startswith("/dev/")]:
+            del manifest["errors"][path]
+        for node in manifest["probes"]["access"].values():
+            node["errno"] = 0
+        manifest["probes"]["user"]["groups"].append({"gid": 992, "name": ""})
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        return folder
+
+    def test_again_does_not_judge_another_machine(self):
+        first = document(self.check("--from", BROKEN, "--json"))
+        other = self.check("--again", first["run"], "--from", HEALTHY)
+        self.assertEqual(other.returncode, 2, other.stdout)
+        self.assertIn("another machine", other.stderr)
+        self.assertNotIn("again", (pathlib.Path(first["run"]) / "events.jsonl").read_text(), "nothing is said about the fault")
+
+    def test_options_that_make_no_sense_together_are_refused(self):
+        run_of_before = document(self.check("--from", BROKEN, "--json"))["run"]
+        for arguments, word in ((["--from", BROKEN, "--device", "cpu"], "--device"), (["--from", BROKEN, "--device", "cuda"], "--device"),
+                                (["--from", BROKEN, "--workload", "reference"], "--workload"), (["--from", BROKEN, "--wake"], "--wake"),
+                                (["--from", BROKEN, "--work-root", "."], "--work-root"), (["--yes"], "--again"), (["--list", "--all"], "--list"),
+                                (["--list", "--from", BROKEN], "--list"), (["--workload", "command"], "-- python"),
+                                (["--workload", "command", "--rung", "1"], "-- python"), (["--rung", "2", "--only", "device.kfd-present"], "rung device"),
+                                (["--again", run_of_before, "--rung", "1", "--from", BROKEN], "--again"), (["--again", run_of_before, "--parent", run_of_before], "--parent"),
+                                (["--dataset", ""], "empty"), (["--from", ""], "empty"), (["--runs", ""], "empty")):
+            process = run("check", *arguments, env={"FIRSTFAULT_RUNS": self.runs})
+            self.assertEqual(process.returncode, 2, (arguments, process.stdout))
+            self.assertIn(word, process.stderr, arguments)
+        self.assertEqual(len(os.listdir(self.runs)), 1, "wrong usage leaves no run")
+
+    def test_a_python_is_named_by_path_or_name(self):
+        tools = pathlib.Path(self.runs) / "tools"
+        tools.mkdir(parents=True)
+        (tools / "python-of-mine").symlink_to(shutil.which("python3"))
+        env = {"PATH": f"{tools}:{os.environ['PATH']}"}
+        value = document(self.check("--rung", "device", "--python", "python-of-mine", "--json", env=env))
+        manifest = json.loads((pathlib.Path(value["run"]) / "manifest.json").read_text())
+        self.assertEqual(manifest["inputs"]["python"], str(tools / "python-of-mine"))
+        refused = self.check("--python", "no-such-python", "--json", env=env)
+        self.assertEqual((refused.returncode, document(refused)["where"]), (2, "no-such-python"))
+        with tempfile.TemporaryDirectory() as here:
+            taken = run("snapshot", "--python", "python-of-mine", "-o", "x", "--json", cwd=here, env=env)
+            self.assertEqual(taken.returncode, 0, taken.stderr)
+            self.assertEqual(run("snapshot", "--python", "no-such-python", "-o", "y", cwd=here).returncode, 2)
+        self.assertEqual(run("libs", "python-of-mine", "--no-torch", env=env).returncode, 0)
+
+    def test_a_name_with_control_characters_can_be_copied(self):
+        dataset = pathlib.Path(self.runs) / "a\nb"
+        dataset.mkdir(parents=True)
+        process = self.check("--rung", "dataset", "--dataset", dataset)
+        self.assertIn("$'", process.stdout)
+        self.assertIn("a\\nb'", process.stdout)
+
+    def test_a_configuration_file_is_read_once(self):
+        config = pathlib.Path(self.runs) / "train.yaml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text("lr: 1e-4\n")
+        value = document(self.check("--from", HEALTHY, "--config", config, "--json"))
+        self.assertEqual((pathlib.Path(value["run"]) / "restore/config/train.yaml").read_text(), "lr: 1e-4\n")
+
+    def test_show_prints_runs_that_are_no_climb(self):
+        env = {"FIRSTFAULT_RUNS": self.runs}
+        made = run("ops", "run", "--native", "--device", "cpu", "--small", "--name", "copy", "--repeat", "1", env=env)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(run("show", "last", env=env).stdout, made.stdout)
+        made = run("stress", "launch", "--for", "1s", "--device", "cpu", env=env)
+        self.assertEqual(run("show", env=env).stdout, made.stdout)
+        document(run("show", "--json", env=env))
+        self.check("--from", HEALTHY)
+        compared = run("ops", "compare", "last", "last", env=env)
+        self.assertEqual(compared.returncode, 0, "last is the last run of operators: " + compared.stderr)
+        self.assertEqual(run("ops", "fallback", "last", env=env).returncode, 3, "of native operators there is nothing to reroute")
 
     def test_what_says_nothing_about_a_machine_is_refused(self):
         folder = pathlib.Path(self.runs) / "handed"

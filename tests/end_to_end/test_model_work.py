@@ -387,7 +387,7 @@ class Paths(Case):
             if process.returncode == 126:
                 self.skipTest("nobody may not run the program here")
             return process
-        # What was named and may not be read is work that could not be done; a file inside it is a fault of the checkpoint.
+        # What may not be read is work that could not be done, named or inside what was named.
         for arguments in (("model", "check", path), ("model", "check", directory), ("model", "check", directory / "inside"), ("model", "load", path, "--python", sys.executable),
                           ("model", "diff", path, path), ("model", "budget", directory / "config.json", "--gpu", "16GiB"), ("video", "check", video), ("train", "check", path)):
             process = as_nobody(*arguments)
@@ -395,7 +395,7 @@ class Paths(Case):
             self.assertIn("cannot be read: Permission denied", process.stdout + process.stderr)
         process = as_nobody("model", "check", hidden)
         value = document(process)
-        self.assertEqual((process.returncode, value["first_fault"]), (1, "model.config"), value)
+        self.assertEqual((process.returncode, value["first_fault"]), (3, "model.config"), value)
         self.assertEqual(by_id(value)["model.config"]["causes"], ["permission.path-not-readable"])
         value = document(as_nobody("model", "check", locked))
         found = by_id(value)["model.files-whole"]

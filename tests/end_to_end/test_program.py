@@ -57,8 +57,16 @@ class Binary(unittest.TestCase):
             self.assertIn("Permission denied", process.stderr)
 
     def test_lost_output_is_a_failure(self):
-        with open("/dev/full", "w") as full:
-            self.assertEqual(subprocess.run([BINARY, "check", "--list"], stdout=full, stderr=subprocess.PIPE).returncode, 3)
+        for arguments in (["check", "--list"], ["--help"], ["--version"], ["check", "--help"], ["docs", "checks"], ["kb", "search", "kfd"], ["kb", "search", "kfd", "--json"],
+                          ["runs"], ["isolate", "--list"], ["explain", "--json", "/dev/null"], ["snapshot", "-o", self.runs + "/c", "--json"],
+                          ["train", "reference", "--steps", "2", "--episodes", "2"], ["ops", "run", "--native", "--plant", "help"]):
+            with open("/dev/full", "w") as full:
+                process = subprocess.run([BINARY, *arguments], stdout=full, stderr=subprocess.PIPE, env={**os.environ, "FIRSTFAULT_RUNS": self.runs})
+            self.assertIn(process.returncode, (2, 3) if arguments[0] == "explain" else (3,), arguments)
+
+    def test_a_hidden_command_is_not_offered(self):
+        self.assertNotIn("docs", run("--help").stdout.split())
+        self.assertNotIn("docs", run("dosc").stderr)
 
     def test_a_pipe_that_nobody_writes_does_not_hang(self):
         with tempfile.TemporaryDirectory() as directory:

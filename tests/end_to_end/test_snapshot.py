@@ -24,6 +24,18 @@ class Snapshot(unittest.TestCase):
                 self.assertNotIn(b"verysecret", path.read_bytes(), path)
         self.assertEqual(sorted(p.name for p in self.here.iterdir()), ["a"], "nothing beside it")
 
+    def test_what_is_no_machine_is_not_compared(self):
+        capture = self.here / "c.tar.zst"
+        self.assertEqual(harness.run("snapshot", "-o", capture).returncode, 0)
+        (self.here / "notes.txt").write_text("hello\n")
+        (self.here / "noise").write_bytes(os.urandom(3000))
+        (self.here / "empty").mkdir()
+        for other in ("notes.txt", "noise", "empty"):
+            for before, after in ((other, other), (capture, other), (other, capture)):
+                process = harness.run("diff", before, after, "--json", cwd=self.here)
+                self.assertEqual(process.returncode, 3, (before, after, process.stdout))
+                self.assertIn(other, harness.document(process)["where"])
+
     def test_two_snapshots_differ_only_in_what_was_changed(self):
         one, two = self.here / "one.tar.zst", self.here / "two.tar.zst"
         self.assertEqual(harness.run("snapshot", "-o", one).returncode, 0)

@@ -187,10 +187,16 @@ class Resume(unittest.TestCase):
         self.assertEqual(fault, "resume.step-agrees")
         self.assertEqual(checks[fault]["causes"][0], "training.resume-reset")
 
-    def test_an_absent_directory_is_an_error(self):
-        result = run("train", "resume", self.root / "absent")
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("absent", result.stderr)
+    def test_exit_codes(self):
+        """0 whole (above), 1 a fault (above), 2 wrong usage, 3 nothing that could be judged."""
+        file = self.root / "model.safetensors"
+        file.write_bytes(b"x")
+        (self.root / "empty").mkdir()
+        for path, code in ((self.root / "absent", 2), (file, 2), ("", 2), (self.root / "empty", 3)):
+            for extra in ([], ["--json"]):
+                result = run("train", "resume", path, *extra)
+                self.assertEqual(result.returncode, code, (path, result.stderr))
+                self.assertIn(str(path), result.stderr + result.stdout)
 
 
 class Watch(unittest.TestCase):

@@ -35,6 +35,16 @@ TEST(FillIn, LeavesWhatIsNotKnownToAPerson) {
       << "half filled in it would name the policy as the dataset";
 }
 
+TEST(FillIn, AProofNamesTheCopyThatTheFixWrites) {
+  knowledge::CauseText cause;
+  cause.id = "data.row-order";
+  cause.fix = {"Write a corrected copy with firstfault data check <folder> --fix -o <new folder>."};
+  EXPECT_EQ(filled_in_proof("firstfault data check <folder>", cause, inputs()), "firstfault data check '/data/my set-repaired'");
+  cause.fix = {"Record it anew."};
+  EXPECT_EQ(filled_in_proof("firstfault data check <folder>", cause, inputs()), "firstfault data check '/data/my set/'");
+  EXPECT_EQ(filled_in_proof("firstfault data check <folder>", cause, {}), "firstfault data check <folder>");
+}
+
 TEST(FillIn, QuotesForAShell) {
   CheckInputs hostile;
   hostile.dataset = "a'; rm -rf x; '";

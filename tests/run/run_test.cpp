@@ -50,6 +50,30 @@ TEST_F(RunTest, GivesEachRunItsOwnDirectory) {
   EXPECT_EQ(*find_run(root_, "last"), std::max(a->path(), b->path()));
 }
 
+TEST_F(RunTest, TheLastOfAKindIsTheOneThatHoldsItsFile) {
+  auto ops = Run::create(root_, {.command = "ops"});
+  ASSERT_TRUE(ops && ops->write("ops.json", "{}"));
+  const auto check = Run::create(root_, {.command = "check"});
+  ASSERT_TRUE(check);
+  EXPECT_EQ(*find_run(root_, "last"), std::max(ops->path(), check->path()));
+  EXPECT_EQ(*find_run(root_, "last", "ops.json"), ops->path());
+  EXPECT_FALSE(find_run(root_, "last", "stress.json"));
+  const auto other = find_run(root_, check->path(), "ops.json");
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().exit_code, 2);
+}
+
+TEST_F(RunTest, AnInterruptedRunIsNoCompleteOne) {
+  auto run = Run::create(root_, {.command = "stress"});
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(run->finish(143, Value::object({{"interrupted_by", "SIGTERM"}})));
+  const auto record = read_run(run->path());
+  ASSERT_TRUE(record);
+  EXPECT_FALSE(record->complete);
+  EXPECT_EQ(record->interrupted_by, "SIGTERM");
+  EXPECT_EQ(record->manifest["status"].as_text(), "interrupted");
+}
+
 TEST_F(RunTest, AWrongUsageLeavesNoRunAndAnErrorLeavesOne) {
   const auto before = Run::create(root_, {.command = "check"});
   auto usage = Run::create(root_, {.command = "ops"});

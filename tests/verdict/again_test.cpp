@@ -49,26 +49,38 @@ TEST(Again, ReadsQuotesAsAShellDoes) {
         "env | grep -E 'VISIBLE_DEVICES|GPU_DEVICE_ORDINAL'", "env -u HSA_OVERRIDE_GFX_VERSION rocminfo | grep -m1 'Name:.*gfx'",
         "cat '/home/a$(reboot)/x'", "getfacl -p /dev/kfd", "lspci # isn't; rm x"})
     EXPECT_EQ(classify_verify(command), VerifyKind::reads) << command;
-  for (const char* command : {"ls 'a' | sh -c 'rm x'",
-                              "echo \"$(rm x)\"",
-                              "echo \"`rm x`\"",
-                              "ls 'open",
-                              "ls \"open",
-                              "ls $'x'",
-                              "ls\nreboot",
-                              "(reboot)",
-                              "env sh -c x",
-                              "env -i sh",
-                              "LD_PRELOAD=/tmp/x.so ls",
-                              "PATH=/tmp ls",
-                              "dmesg -Tc",
-                              "sort -uo f f",
-                              "sort --output=f f",
-                              "uniq a b",
-                              "dkms remove status",
-                              "cat x >| y",
-                              "cat <<E",
-                              "l\\s | \\reboot"})
+  for (const char* command : {"ls 'a' | sh -c 'rm x'", "echo \"$(rm x)\"", "echo \"`rm x`\"", "ls 'open", "ls \"open", "ls\nreboot", "(reboot)",
+                              "env sh -c x", "env -i sh", "LD_PRELOAD=/tmp/x.so ls", "PATH=/tmp ls", "dmesg -Tc", "sort -uo f f", "sort --output=f f",
+                              "uniq a b", "dkms remove status", "cat x >| y", "cat <<E", "l\\s | \\reboot"})
+    EXPECT_EQ(classify_verify(command), VerifyKind::changes) << command;
+}
+
+TEST(Again, LooksThroughWhatOnlyRunsAnother) {
+  for (const char* command : {"timeout 5 cat /sys/class/drm/card*/device/gpu_busy_percent", "timeout 30 rocminfo | grep -c gfx",
+                              "timeout -k 1 -s INT 2.5s ls", "sudo -n cat /x", "env A=1 timeout 5 nice -n 10 stat -c %a /dev/kfd",
+                              "command -v rocminfo", "find /opt -name '*.so' -size -1k", "ffmpeg -version", "python3 -m pip list",
+                              "fuser -v /dev/kfd", "ls $'a\\nb'", "numactl --show", "rpm -qa", "udevadm info --query=all --name=/dev/kfd"})
+    EXPECT_EQ(classify_verify(command), VerifyKind::reads) << command;
+  for (const char* command : {"timeout 5 rm x",
+                              "timeout 5",
+                              "timeout cat x",
+                              "sudo cat /x",
+                              "sudo -n rm x",
+                              "sudo -n -u root cat x",
+                              "sudo -n timeout 1 tee x",
+                              "nice rm x",
+                              "time rm x",
+                              "find . -delete",
+                              "find . -exec rm {} ;",
+                              "fuser -k /dev/kfd",
+                              "./x --version",
+                              "date -s now",
+                              "command rm x",
+                              "LD_PRELOAD=x timeout 1 ls",
+                              "timeout 1 env LD_PRELOAD=x ls",
+                              "udevadm info --cleanup-db",
+                              "ls $'open",
+                              "systemctl stop x"})
     EXPECT_EQ(classify_verify(command), VerifyKind::changes) << command;
 }
 
