@@ -18,6 +18,11 @@ def _plain(value):
     return value
 
 
+def own_folder():
+    """Where a probe keeps what is temporary: FirstFault removes it also when the probe is ended. None when it is run by hand."""
+    return os.path.dirname(os.environ.get("FIRSTFAULT_RECORDS", "")) or None
+
+
 def record(**fields):
     """Appends one record (a JSON object on one line). Numbers that JSON lacks become "nan", "inf", "-inf".
 

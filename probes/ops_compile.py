@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 
-from ff_probe import record
+from ff_probe import own_folder, record
 
 EXTENSION_CPU = """
 #include <torch/extension.h>
@@ -125,7 +125,7 @@ def main():
     if engine is None:
         return 3
     # Nothing of this is left behind, and no cache of another stack is read.
-    with tempfile.TemporaryDirectory(prefix="firstfault-compile-") as folder:
+    with tempfile.TemporaryDirectory(prefix="compile-", dir=own_folder()) as folder:
         os.environ.update(TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"), TRITON_CACHE_DIR=os.path.join(folder, "triton"), FIRSTFAULT_BUILD=folder)
         for name, dtype, *_ in spec["cases"]:
             record(event="start", name=name, dtype=dtype)

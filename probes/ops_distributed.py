@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from ff_probe import record
+from ff_probe import own_folder, record
 
 WORLD = 2
 
@@ -198,7 +198,7 @@ def main():
             return refuse(spec, ops.describe(torch, spec["device"]), "this build has no NCCL or RCCL")
     elif not getattr(dist, "is_gloo_available", lambda: True)():
         return refuse(spec, ops.describe(torch, "cpu"), "this build has no gloo")
-    with tempfile.TemporaryDirectory(prefix="firstfault-ranks-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ranks-", dir=own_folder()) as folder:
         meeting = os.path.join(folder, "store")
         ranks = [subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), sys.argv[1], str(rank), meeting]) for rank in range(WORLD)]
         while any(rank.poll() is None for rank in ranks):

@@ -120,7 +120,7 @@ int check(CheckOptions options) {
   if (!options.again.empty()) return check_again(std::move(options));
   const std::string root = run::runs_root(options.runs);
   if (!options.parent.empty()) {
-    const auto parent = run::find_run(root, options.parent);
+    const auto parent = run::find_run(root, options.parent, options.parent == "last" ? "capture" : "");
     if (!parent) return report_error(parent.error());
     options.parent = *parent;
   }

@@ -87,13 +87,15 @@ Value run_proofs(const std::vector<std::string>& commands, const CheckOptions& o
 
 int check_again(CheckOptions options) {
   const std::string root = run::runs_root(options.runs);
-  const auto earlier = run::find_run(root, options.again);
+  const auto earlier = run::find_run(root, options.again, options.again == "last" ? "report.json" : "");
   if (!earlier) return report_error(earlier.error());
   const auto text = read_file(*earlier + "/report.json");
   if (!text) return report_error(Error{"did not finish, so there is no fault to try again", *earlier, "firstfault check climbs anew", 2});
   const auto document = parse_json(*text, *earlier + "/report.json");
   if (!document) return report_error(document.error());
   const std::string fault((*document)["first_fault"].as_text());
+  if (const auto by = (*document)["interrupted"].as_text(); fault.empty() && !by.empty())
+    return report_error(Error{fmt::format("was interrupted by {}, before a fault was found", by), *earlier, "firstfault check climbs anew", 2});
   if (fault.empty()) return report_error(Error{"found no fault, so there is nothing to try again", *earlier, "firstfault check climbs anew", 2});
   const auto record = run::read_run(*earlier);
   if (!record) return report_error(record.error());

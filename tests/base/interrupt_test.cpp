@@ -18,6 +18,18 @@ namespace ff {
 namespace {
 namespace fs = std::filesystem;
 
+/// A directory that the forked process does not know as its own: it would remove it at its end.
+struct Place {
+  Place() {
+    std::string pattern = testing::TempDir() + "interruptXXXXXX";
+    path = ::mkdtemp(pattern.data());
+  }
+  ~Place() { fs::remove_all(path); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  fs::path path;
+};
+
 /// Runs `body` in a process of its own, which takes interrupts; returns how that ended.
 int in_a_process(const std::function<void()>& body) {
   const pid_t pid = ::fork();
@@ -32,9 +44,8 @@ int in_a_process(const std::function<void()>& body) {
 }
 
 TEST(Interrupt, EndsChildrenSpeaksTheLastWordsAndRemovesWhatIsTemporary) {
-  auto place = TemporaryDirectory::make("interrupt-test");
-  ASSERT_TRUE(place);
-  const std::string words = place->path() / "words", child = place->path() / "child", folder = place->path() / "folder";
+  const Place place;
+  const std::string words = place.path / "words", child = place.path / "child", folder = place.path / "folder";
   const int code = in_a_process([&] {
     const LastWords last([&](int signal) { std::ofstream(words) << "ended by " << signal_name(signal); });
     fs::create_directories(folder + "/below");
@@ -64,9 +75,8 @@ TEST(Interrupt, ARequestIsToldAndEndsTheChildrenOnly) {
 }
 
 TEST(Interrupt, WaitsForWhatIsBeingRecorded) {
-  auto place = TemporaryDirectory::make("interrupt-test");
-  ASSERT_TRUE(place);
-  const std::string words = place->path() / "words";
+  const Place place;
+  const std::string words = place.path / "words";
   const int code = in_a_process([&] {
     bool whole = false;
     const LastWords last([&](int) { std::ofstream(words) << (whole ? "whole" : "torn"); });

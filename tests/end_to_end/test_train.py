@@ -295,7 +295,8 @@ class Workloads(unittest.TestCase):
         self.assertIn("the workload does not run", done.stdout)
 
     def test_without_a_command_or_an_environment_it_says_what_is_needed(self):
-        self.assertEqual(self.climb("step", "--workload", "command")[1]["step.runs"]["status"], "error")
+        refused = run("check", "--rung", "step", "--workload", "command", "--json")
+        self.assertEqual((refused.returncode, document(refused)["where"]), (2, "--workload command"))
         self.assertIn("--python", self.climb("step", "--workload", "lerobot")[1]["step.runs"]["summary"])
 
     def test_the_built_in_workload_holds_and_a_mistake_in_it_is_found(self):
