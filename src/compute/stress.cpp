@@ -106,6 +106,13 @@ void child(int out, const OperatorOptions& device_options, const StressOptions& 
         Value::object({{"open_failed", device.error().error.what}, {"where", device.error().error.where}, {"remedy", device.error().error.remedy}}));
     return;
   }
+  if (const auto memory = (*device)->memory(); memory && options.memory_bytes > memory->free_bytes) {
+    say(out, Value::object({{"open_failed", fmt::format("asks for {}, and {} of {} are free", human_bytes(options.memory_bytes),
+                                                        human_bytes(memory->free_bytes), (*device)->properties().name)},
+                            {"where", "--memory"},
+                            {"remedy", "ask for less, or leave it away: then all that is free is tested (on the CPU 64 MiB)"}}));
+    return;
+  }
   say(out, Value::object({{"device", device_value((*device)->properties())}}));
   const std::string& pci = (*device)->properties().pci;
   std::copy_n(pci.data(), std::min(pci.size(), sizeof shared.pci - 1), shared.pci);

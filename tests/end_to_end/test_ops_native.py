@@ -293,6 +293,9 @@ class Stress(Base):
         self.assertEqual(run("stress", "memory", "--for", "soon", "--device", "cpu", env=self.env).returncode, 2)
         self.assertEqual(run("stress", "memory", "--memory", "lots", "--device", "cpu", env=self.env).returncode, 2)
         self.assertEqual(run("stress", "everything", env=self.env).returncode, 2)
+        process = run("stress", "memory", "--memory", "900T", "--device", "cpu", env=self.env)
+        self.assertEqual(process.returncode, 3, process.stdout)
+        self.assertIn("free", process.stderr)
 
 
 if __name__ == "__main__":
