@@ -397,9 +397,10 @@ class Paths(Case):
         value = document(process)
         self.assertEqual((process.returncode, value["first_fault"]), (3, "model.config"), value)
         self.assertEqual(by_id(value)["model.config"]["causes"], ["permission.path-not-readable"])
-        value = document(as_nobody("model", "check", locked))
+        process = as_nobody("model", "check", locked)
+        value = document(process)
         found = by_id(value)["model.files-whole"]
-        self.assertEqual((found["status"], found["causes"]), ("fail", ["permission.path-not-readable"]))
+        self.assertEqual((process.returncode, found["status"], found["causes"]), (3, "error", ["permission.path-not-readable"]))
         self.assertIn("model.safetensors cannot be read", found["summary"])
         self.assertEqual(by_id(value)["model.config"]["status"], "pass")  # weights that cannot be read are there
 
