@@ -77,7 +77,7 @@ std::string different_machines(const Capture& before, const Capture& after) {
   const Names gpus_before = gpus(before), gpus_after = gpus(after);
   const bool other_gpus = (!ids_before.empty() && !ids_after.empty()) || (!gpus_before.empty() && !gpus_after.empty() && gpus_before != gpus_after);
   const std::string name_before = host_name(before), name_after = host_name(after);
-  const std::string said = fmt::format("the one is called {}, the other {}", name_before, name_after);
+  std::string said = fmt::format("the one is called {}, the other {}", name_before, name_after);
   if (!name_before.empty() && !name_after.empty()) {
     if (name_before != name_after) {
       if (other_gpus) return said + ", and no GPU is in both";

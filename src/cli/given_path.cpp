@@ -29,7 +29,7 @@ Result<std::string> given_python(const std::string& python) {
   if (python.find('/') == std::string::npos) {
     const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nothing sets it
     for (const auto folder : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-      const std::string candidate = std::string(folder.empty() ? "." : folder) + "/" + python;
+      std::string candidate = std::string(folder.empty() ? "." : folder) + "/" + python;
       struct stat status{};
       if (::stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
     }

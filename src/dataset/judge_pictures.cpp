@@ -50,7 +50,7 @@ std::size_t channels_of(const Feature& f) {
 class Judge {
  public:
   Judge(const Survey& s, const Parquet& parquet, bool videos, const std::function<void(std::string_view)>& progress)
-      : s_(s), d_(s.dataset), parquet_(parquet), progress_(progress) {
+      : d_(s.dataset), parquet_(parquet), progress_(progress) {
     if (videos) ffmpeg_ = media::find_ffmpeg();
     for (const auto& run : s.rows.runs) runs_.emplace(run.episode, &run);
   }
@@ -219,7 +219,6 @@ class Judge {
                             : "");
   }
 
-  const Survey& s_;
   const Dataset& d_;
   const Parquet& parquet_;
   const std::function<void(std::string_view)>& progress_;

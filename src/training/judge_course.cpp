@@ -175,7 +175,6 @@ CheckResult judge_interruption(const Log& log) {
   const Ending* kind = nullptr;
   std::size_t count = 0;
   Value each = Value::list();
-  std::string named;
   for (const auto& ending : endings) {
     for (const auto& e : log.events) {
       if (e.kind != ending.kind) continue;
