@@ -81,7 +81,10 @@ std::string different_machines(const Capture& before, const Capture& after) {
   if (!name_before.empty() && !name_after.empty()) {
     if (name_before != name_after) {
       if (other_gpus) return said + ", and no GPU is in both";
-      if (in_container(before) || in_container(after)) return {};
+      // A container has a name of its own; the processor and the board are the host's.
+      const std::string board = board_of(before), other_board = board_of(after);
+      const bool other_host = !board.empty() && !other_board.empty() && board != other_board;
+      if (!other_host && (in_container(before) || in_container(after))) return {};
       return said;
     }
   }

@@ -165,10 +165,14 @@ Result<void> store_directory(const Members& members, const std::filesystem::path
     return fail("already there", target.string(), "choose a new directory with -o");
   const std::filesystem::path temporary = temporary_beside(target);
   const RemovedOnInterrupt unfinished(temporary);
-  std::filesystem::create_directories(temporary, error);
+  {
+    const auto hold = hold_interrupts();
+    std::filesystem::create_directories(temporary, error);
+  }
   if (error) return fail("cannot create the directory: " + error.message(), target.string(), "choose another place with -o");
   std::string last_directory, problem;
   for (const auto& [member, content] : members) {
+    const auto hold = hold_interrupts();  // an interrupt takes away what was written, and nothing is written after it
     const std::filesystem::path path = temporary / member;
     if (const std::string directory = path.parent_path().string(); directory != last_directory) {
       std::filesystem::create_directories(directory, error);
@@ -183,6 +187,7 @@ Result<void> store_directory(const Members& members, const std::filesystem::path
     }
   }
   if (problem.empty()) {
+    const auto hold = hold_interrupts();                // no half of it gets the name
     std::filesystem::rename(temporary, target, error);  // replaces an empty directory
     if (error) problem = error.message();
   }

@@ -194,9 +194,12 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   climb.up_to_check = up_to_check;
   session.climb = ladder::climb(context, climb, record.observer(progress));
 
-  bool judged = false;
-  for (const auto& rung : session.climb.rungs)
+  // What was handed over is about rung 1; where only others were asked for, it says nothing about them and need not.
+  bool judged = false, device_asked = false;
+  for (const auto& rung : session.climb.rungs) {
+    device_asked = device_asked || (rung.rung == Rung::device && !rung.checks.empty());
     for (const auto& check : rung.checks) judged = judged || check.status != Status::skip;
+  }
   progress.show("… reading the logs");
   record.begin("the logs were being read");
   if (const auto explanation = diagnosis::explain_capture(session.capture, **knowledge)) {
@@ -205,7 +208,7 @@ Result<CheckSession> run_check_session(const CheckOptions& options, const std::s
   } else {
     session.notes.push_back("the logs could not be read: " + explanation.error().to_string());
   }
-  if (!judged && !options.from.empty()) {
+  if (!judged && device_asked && !options.from.empty()) {
     std::string remedy = "firstfault explain reads logs and tracebacks";
     for (const auto& diagnosis : session.diagnoses.items())
       if (!diagnosis["benign"].as_bool()) {

@@ -625,6 +625,7 @@ Result<Placed> write_checked(const Plan& plan, const std::string& output, const 
     remove();
     return placed;
   }
+  const auto hold = hold_interrupts();  // one that came before takes away what was written
   fs::rename(temporary, output, error);
   if (error) {
     const auto why = error.message();

@@ -163,6 +163,7 @@ Result<std::string> save_checkpoint(const Trainer& trainer, const std::string& r
   const RemovedOnInterrupt unfinished(temporary), unset(link);
   auto written = write_all_files(trainer, temporary);
   if (written) {
+    const auto hold = hold_interrupts();  // one that came before takes away what was written
     error = take_place(temporary, target);
     if (error) written = fail("cannot take its final name: " + error.message(), target);
   }

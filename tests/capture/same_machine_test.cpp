@@ -33,6 +33,12 @@ TEST(SameMachine, AnotherNameIsAnotherMachineExceptInsideContainers) {
   before.add_file("/.dockerenv", "");
   EXPECT_EQ(different_machines(before, after), "") << "a container has another name at every start";
   EXPECT_NE(different_machines(before, machine("99ab", "", "0x73bf")), "") << "with other GPUs it lies elsewhere";
+  Capture without_gpu;
+  without_gpu.add_file("/proc/sys/kernel/hostname", "vm\n");
+  without_gpu.add_file("/sys/class/dmi/id/board_name", "X870\n");
+  before = machine("3f1c", "", "0x744c", "B650");
+  before.add_file("/.dockerenv", "");
+  EXPECT_NE(different_machines(without_gpu, before), "") << "the board is the host's, whatever the container is called";
 }
 
 TEST(SameMachine, OtherCardsOnTheSameBoardAreOtherHardwareOfOneMachine) {

@@ -61,6 +61,17 @@ class Interrupt(unittest.TestCase):
             self.assertTrue(gone(pid), f"process {pid} goes on")
         self.assertEqual(os.listdir(self.temporary), [])
 
+    def test_a_capture_is_whole_or_not_there(self):
+        # Wherever the signal comes; which moments are tried is the machine's.
+        for at in range(20):
+            target = self.work / f"capture{at}"
+            process = self.start("snapshot", "-o", target)
+            time.sleep(0.02 + 0.005 * at)
+            self.end(process, signal.SIGTERM)
+            if target.exists():
+                self.assertEqual(run("diff", target, target).returncode, 0, at)
+        self.assertEqual([path.name for path in self.work.iterdir() if "capture" in path.name and not path.name[7:].isdigit()], [])
+
     def test_a_climb_leaves_a_run_that_says_so(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number.name):
