@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Other dataset checkers and firstfault on the same seeded faults (tests/end_to_end/test_data.py): what each finds, how fast.
+"""Other dataset checkers and firstfault on the same seeded faults (tests/end_to_end/data_faults.py): what each finds, how fast.
 
     /usr/bin/python3 bench/dataset_peers.py build/release/firstfault DIRECTORY [--kinds=REGEX] [--rows=N] [NAME=COMMAND …]
 
@@ -11,7 +11,7 @@ import json, pathlib, random, re, shlex, shutil, statistics, subprocess, sys, ti
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/end_to_end"))
-import test_data  # noqa: E402
+import data_faults  # noqa: E402
 from datasets import make  # noqa: E402
 
 COMPLAINT = re.compile(r"fail|error|warn|✗|✖|critical|high|medium|missing|invalid|mismatch|exceed|traceback", re.I)
@@ -43,7 +43,7 @@ def main():
     peers = dict(argument.split("=", 1) for argument in sys.argv[3:] if not argument.startswith("--"))
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    kinds = {name: kind for name, kind in {**test_data.KINDS, **test_data.VALUE_KINDS, **test_data.PICTURE_KINDS}.items() if re.search(wanted, name)}
+    kinds = {name: kind for name, kind in {**data_faults.KINDS, **data_faults.VALUE_KINDS, **data_faults.PICTURE_KINDS}.items() if re.search(wanted, name)}
     clean, found, times = {}, {name: {} for name in ["firstfault", *peers]}, {name: [] for name in ["firstfault", *peers]}
     baseline = {}
     for number, (name, (kind, mutate, cause)) in enumerate(kinds.items()):

@@ -14,10 +14,12 @@ if(FIRSTFAULT_PYARROW)
   target_include_directories(firstfault-parquet SYSTEM PRIVATE ${FIRSTFAULT_PYARROW}/include)
   # Arrow is not built with sanitizers; its allocations cross the boundary only through release callbacks.
   target_link_libraries(firstfault-parquet PRIVATE ${parquet_library} ${arrow_library})
-  # The program finds Arrow beside the plug-in; links in a build tree, files in a package (tools/package.sh).
+  # The program finds Arrow beside the plug-in. Hard links (copies on another file system): a symbolic one into the cache of the user
+  # who builds could not be followed by another account.
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/firstfault-arrow)
   foreach(library ${arrow_library} ${parquet_library})
     get_filename_component(name ${library} NAME)
-    file(CREATE_LINK ${library} ${PROJECT_BINARY_DIR}/firstfault-arrow/${name} SYMBOLIC)
+    file(REMOVE ${PROJECT_BINARY_DIR}/firstfault-arrow/${name})
+    file(CREATE_LINK ${library} ${PROJECT_BINARY_DIR}/firstfault-arrow/${name} COPY_ON_ERROR)
   endforeach()
 endif()

@@ -30,13 +30,6 @@ std::string closed_directory(const fs::path& path) {
   return {};
 }
 
-/// Links are followed, as loaders do (large disks, caches), but not back up.
-bool leads_up(const fs::path& link) {
-  std::error_code error;
-  const auto target = fs::canonical(link, error), from = fs::canonical(link.parent_path(), error);
-  return std::mismatch(target.begin(), target.end(), from.begin(), from.end()).first == target.end();
-}
-
 std::optional<Error> below(const fs::path& directory, const std::function<bool(const fs::path&)>& wanted, int depth) {
   if (auto error = unreadable(directory)) return error;
   std::vector<fs::directory_entry> entries;
@@ -59,6 +52,12 @@ std::optional<Error> below(const fs::path& directory, const std::function<bool(c
 }
 
 }  // namespace
+
+bool leads_up(const fs::path& link) {
+  std::error_code error;
+  const auto target = fs::canonical(link, error), from = fs::canonical(link.parent_path(), error);
+  return std::mismatch(target.begin(), target.end(), from.begin(), from.end()).first == target.end();
+}
 
 Error unreadable_error(const fs::path& path, int error_number, bool opened) {
   std::string remedy;

@@ -22,6 +22,9 @@ namespace ff {
 [[nodiscard]] std::optional<Error> unreadable_below(const std::filesystem::path& root,
                                                     const std::function<bool(const std::filesystem::path&)>& wanted = {}, int depth = 8);
 
+/// Does this link lead to a directory that it lies in? Links are followed, as loaders do (large disks, caches), but not back up.
+[[nodiscard]] bool leads_up(const std::filesystem::path& link);
+
 /// Is this an error of opening or reading, of `unreadable`, read_file or MappedFile? Then it tells nothing about the content. What
 /// was listed and is gone when it is opened is such an error, too.
 [[nodiscard]] bool is_unreadable(const Error& error);

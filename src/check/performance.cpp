@@ -30,6 +30,14 @@ std::vector<double> sorted_of(std::vector<double> v) {
 
 }  // namespace
 
+std::string picture_size(const Value& shape) {
+  std::vector<std::int64_t> n;
+  for (const auto& item : shape.items()) n.push_back(item.as_int(0));
+  if (n.size() != 3) return {};
+  const bool channels_first = n[0] <= 4 && n[2] > 4;
+  return channels_first ? fmt::format("{}x{}", n[2], n[1]) : fmt::format("{}x{}", n[1], n[0]);
+}
+
 Value Performance::to_value() const {
   const auto sorted = sorted_of(steps_s);
   Value by_package = Value::object();

@@ -31,4 +31,8 @@ struct Performance {
   [[nodiscard]] std::string text(std::string_view unit = "samples") const;
 };
 
+/// "96x96" (width, height) of a picture's shape; channels stand first in a policy's configuration and last in a dataset. Empty: it has
+/// not three dimensions.
+[[nodiscard]] std::string picture_size(const Value& shape);
+
 }  // namespace ff

@@ -13,7 +13,6 @@
 #include "cli/given_path.h"
 #include "cli/options.h"
 #include "dataset/show.h"
-#include "dataset/survey.h"
 #include "report/plot.h"
 #include "report/style.h"
 
@@ -202,7 +201,6 @@ class Page {
 
 int data_show(const DataShowOptions& options) {
   if (const auto given = given_path(options.path); !given) return report_error(given.error());
-  if (const auto closed = dataset::unreadable_dataset(options.path)) return report_error(*closed);
   const auto parquet = dataset::Parquet::load();
   if (!parquet) return report_error(parquet.error());
   Progress progress(!options.json);

@@ -83,7 +83,6 @@ Result<void> write(const dataset::Plan& plan, const dataset::Parquet& parquet, O
 
 int data_fix(const DataFixOptions& options) {
   if (const auto given = given_path(options.path); !given) return report_error(given.error());
-  if (const auto closed = dataset::unreadable_dataset(options.path)) return report_error(*closed);
   if (auto free = dataset::free_output(options.output, {options.path}); !free) return report_error(free.error());
   const auto parquet = dataset::Parquet::load();
   if (!parquet) return report_error(parquet.error());
@@ -108,6 +107,7 @@ int data_fix(const DataFixOptions& options) {
 
 int data_merge(const DataMergeOptions& options) {
   if (options.paths.size() < 2) return report_error(Error{"needs at least two datasets", "data merge", "firstfault data merge A B -o OUT", 2});
+  // The second one is asked for before the first is read.
   for (const auto& path : options.paths)
     if (const auto given = given_path(path); !given)
       return report_error(given.error());

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/readable.h"
 #include "base/text.h"
 #include "dataset/dataset.h"
 
@@ -325,11 +326,6 @@ void read_data_files(Dataset& d, const Parquet& parquet) {
 std::vector<std::string> files_in(const std::string& root, const std::string& directory, std::size_t most) {
   std::vector<std::string> out;
   // Links are followed, as LeRobot's glob does (large disks, caches), but not back up.
-  const auto leads_up = [](const fs::path& link) {
-    std::error_code error;
-    const auto target = fs::canonical(link, error), from = fs::canonical(link.parent_path(), error);
-    return std::mismatch(target.begin(), target.end(), from.begin(), from.end()).first == target.end();
-  };
   const auto walk = [&](const auto& self, const std::string& below, int depth) -> void {
     std::error_code error;
     for (fs::directory_iterator it(fs::path(root) / below, fs::directory_options::skip_permission_denied, error), end;

@@ -74,7 +74,8 @@ class Describer {
     std::int64_t total = 0;
     for (const auto& path : files_in(d_.root, directory)) {
       std::error_code error;
-      total += static_cast<std::int64_t>(fs::file_size(fs::path(d_.root) / path, error));
+      const auto size = fs::file_size(fs::path(d_.root) / path, error);
+      if (!error) total += static_cast<std::int64_t>(size);
     }
     return total;
   }

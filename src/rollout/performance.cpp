@@ -49,10 +49,10 @@ void from_policy(const std::string& policy, Performance& p) {
   double count = 0;
   std::set<std::string> sizes;
   for (const auto& [name, feature] : (*config)["input_features"].members()) {
-    const auto& shape = feature["shape"].items();
-    if (feature["type"].as_text() != "VISUAL" || shape.size() != 3) continue;
+    const std::string size = picture_size(feature["shape"]);
+    if (feature["type"].as_text() != "VISUAL" || size.empty()) continue;
     count += 1;
-    sizes.insert(fmt::format("{}x{}", shape[2].as_int(0), shape[1].as_int(0)));
+    sizes.insert(size);
   }
   p.cameras = count;
   p.resolution = join(std::vector<std::string>(sizes.begin(), sizes.end()), ", ");

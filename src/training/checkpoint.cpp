@@ -23,13 +23,6 @@ bool there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-Value json_of(const fs::path& path) {
-  const auto text = read_file(path, 64U << 20U);
-  if (!text) return {};
-  auto value = parse_json(quote_nonfinite(*text), path.string());
-  return value ? std::move(*value) : Value();
-}
-
 std::optional<std::int64_t> step_of_name(const std::string& name) {
   for (const std::string_view prefix : {"checkpoint-", "checkpoint_", "step_", "step-", ""}) {
     if (!name.starts_with(prefix)) continue;
@@ -195,6 +188,13 @@ Result<CheckpointState> read_one(const fs::path& root) {
 std::string counted(std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 }  // namespace
+
+Value json_of(const fs::path& path) {
+  const auto text = read_file(path, 64U << 20U);
+  if (!text) return {};
+  auto value = parse_json(quote_nonfinite(*text), path.string());
+  return value ? std::move(*value) : Value();
+}
 
 const StatePart* CheckpointState::part(std::string_view name) const {
   const auto found = std::ranges::find(parts, name, &StatePart::name);

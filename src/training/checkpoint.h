@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct CheckpointTree {
 /// Reads <run>, <run>/checkpoints, or one checkpoint. Nothing is loaded or executed: file sizes, headers, JSON.
 /// Errors: no such directory, no checkpoint in it, a file of one cannot be read.
 Result<CheckpointTree> read_checkpoints(const std::string& directory);
+
+/// A JSON file of a checkpoint, NaN and Infinity as Python writes them among it; null when there is none, or it cannot be read.
+[[nodiscard]] Value json_of(const std::filesystem::path& path);
 
 /// Is this file what its name says, from its first byte to its last? Empty: yes. Safetensors (header, offsets, size), zip
 /// (end record), JSON, Git LFS pointers, empty files. Errors: it cannot be read.

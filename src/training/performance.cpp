@@ -1,14 +1,11 @@
 // What a run of a user's command tells of its speed and its circumstances.
 #include "training/performance.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "facts/machine.h"
 #include "gpu/name.h"
@@ -34,12 +31,6 @@ std::string behind(std::string_view text, std::string_view word) {
     return std::string(rest.substr(0, rest.find_first_of(" ,'\"}\n\r)")));
   }
   return {};
-}
-
-Value json_of(const fs::path& path) {
-  const auto text = read_file(path, 16U << 20U);
-  const auto value = text ? parse_json(*text) : Result<Value>(std::unexpected(text.error()));
-  return value ? *value : Value();
 }
 
 bool yes(const std::string& word) { return word == "true" || word == "True" || word == "1" || word == "yes"; }
@@ -191,12 +182,8 @@ class Reader {
     std::vector<std::string> sizes;
     double count = 0;
     const auto add = [&](const Value& shape) {
-      std::vector<std::int64_t> n;
-      for (const auto& item : shape.items()) n.push_back(item.as_int(0));
-      if (n.size() != 3) return;
-      // Channels stand first in a policy's configuration and last in a dataset.
-      const bool first = n[0] <= 4 && n[2] > 4;
-      const std::string size = first ? fmt::format("{}x{}", n[2], n[1]) : fmt::format("{}x{}", n[1], n[0]);
+      const std::string size = picture_size(shape);
+      if (size.empty()) return;
       count += 1;
       if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
     };

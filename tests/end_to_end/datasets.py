@@ -23,6 +23,7 @@ TASKS = ["pick the cube", "place the cube"]
 CAMERA = "observation.images.top"
 PICTURE = "observation.images.wrist"  # stored in Parquet, as PNG
 HEIGHT, WIDTH = 6, 8
+RECORDED = pathlib.Path(__file__).resolve().parents[1] / "dataset/recorded"
 
 
 def rows(lengths, seed=0):

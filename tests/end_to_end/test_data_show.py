@@ -2,9 +2,8 @@
 import pathlib, shutil, tempfile, unittest
 
 import datasets
-from datasets import NAMES, TASKS, make, run
+from datasets import NAMES, RECORDED, TASKS, make, run
 from harness import document
-from test_data import RECORDED
 
 
 @unittest.skipIf(datasets.pa is None, "pyarrow (the wheel of ./dev setup) is not there for this Python")

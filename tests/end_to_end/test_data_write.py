@@ -2,9 +2,9 @@
 import json, pathlib, random, shutil, tempfile, unittest
 
 import datasets
-from datasets import CAMERA, FPS, PICTURE, TASKS, make, run
+from data_faults import KINDS, PICTURE_KINDS, edit_json, edit_rows
+from datasets import CAMERA, FPS, PICTURE, RECORDED, TASKS, make, run, write_rows
 from harness import document
-from test_data import KINDS, PICTURE_KINDS, RECORDED, V21, V3, VIDEO21, VIDEO3, edit_json, edit_rows, write_rows
 
 # What a repair may not invent: values, rows, pictures, texts, a rate that is contradicted. Everything else of KINDS must be repaired.
 REFUSED = {

@@ -1,7 +1,7 @@
 """What is told to end ends: children with it, temporary directories gone, a run that says so, exit code 128 + signal."""
 import json, os, pathlib, shutil, signal, subprocess, sys, tempfile, time, unittest
 
-from harness import BINARY, document, run, validate
+from harness import BINARY, ROOT, run, validate
 
 # Stands in for a training: says where it is, and would go on for an hour. The grandchild leaves its process group, as the workers of torchrun do.
 LONG = """
@@ -74,8 +74,7 @@ class Interrupt(unittest.TestCase):
 
     def test_writers_leave_the_whole_or_nothing(self):
         """Every command that writes something under a name of the user's, told to end at many moments; which ones is the machine's."""
-        from harness import ROOT
-        shuffled, policy = ROOT / "examples/dataset-shuffled", ROOT / "examples/small-policy"
+        shuffled = ROOT / "examples/dataset-shuffled"
         plugin = pathlib.Path(BINARY).with_name("firstfault-parquet.so").exists()
         out = self.work / "out"
         out.mkdir()

@@ -5,7 +5,7 @@ without rights, with a disk that gives an I/O error, and with a directory where 
 import json, os, pathlib, re, shutil, stat, subprocess, sys, tempfile, unittest
 
 import episodes, models
-from harness import BINARY, ROOT, document, run, validate
+from harness import BINARY, ROOT, run, validate
 
 ROOT_USER = os.geteuid() == 0
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if ROOT_USER else {}

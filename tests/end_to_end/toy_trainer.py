@@ -5,7 +5,7 @@ that fails is passed over, its directory stays and "last" points to it), torn-na
 its final name), flaky (every second restore begins elsewhere), says-done (nothing can be saved and it ends regularly).
 no-steps is none: records as HF Trainer prints them, without their step.
 """
-import json, os, pathlib, shutil, sys, time
+import json, os, pathlib, shutil, sys
 
 from models import floats, safetensors
 
