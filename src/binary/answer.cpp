@@ -119,7 +119,7 @@ std::vector<ComponentReport> components(const Scan& scan) {
 }
 
 DeviceAnswer answer_for(const elf::TargetId& device, const std::vector<ComponentReport>& components) {
-  DeviceAnswer answer{.device = device, .cover = elf::Cover::none, .components = {}, .first_to_fail = nullptr};
+  DeviceAnswer answer{.device = device, .cover = elf::Cover::none, .components = {}, .first_to_fail = nullptr, .remark = {}};
   for (const auto& component : components) answer.components.push_back({&component, elf::covers(device, component.targets)});
   bool any = false;
   elf::Cover weakest = elf::Cover::native;
@@ -196,6 +196,7 @@ Value scan_to_json(const Scan& scan, const std::vector<ComponentReport>& compone
     Value item = Value::object(
         {{"target", answer.device.to_string()}, {"answer", answer.components.empty() && incomplete ? "unknown" : elf::cover_id(answer.cover)}});
     item.set("incomplete", incomplete);
+    if (!answer.remark.empty()) item.set("remark", answer.remark);
     if (answer.first_to_fail != nullptr) {
       Value first = coverage_json(answer.first_to_fail->coverage);
       first.set("component", answer.first_to_fail->component->component.id);

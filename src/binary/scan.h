@@ -85,6 +85,7 @@ struct DeviceAnswer {
   elf::Cover cover = elf::Cover::none;  ///< of the first component to fail; native or generic when none fails
   std::vector<ComponentCoverage> components;
   const ComponentCoverage* first_to_fail = nullptr;  ///< into `components`; components with a fallback never fail
+  std::string remark;                                ///< about the device itself, for example that no such target is known
 };
 DeviceAnswer answer_for(const elf::TargetId& device, const std::vector<ComponentReport>& components);
 

@@ -10,6 +10,7 @@
 #include "cli/code_kernels.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "knowledge/knowledge.h"
 #include "report/style.h"
 
 namespace ff::cli {
@@ -90,6 +91,8 @@ void print_answer(const binary::DeviceAnswer& answer, bool unknown, const report
   const bool works = answer.first_to_fail == nullptr && answer.cover != elf::Cover::none;
   std::cout << "\n"
             << style.bold(device) << ": " << (works ? style.green(elf::cover_name(answer.cover)) : style.red(elf::cover_name(answer.cover))) << "\n";
+  if (!answer.remark.empty())
+    std::cout << "  " << style.yellow("?   ") << "  " << report::wrapped(answer.remark, 8, report::terminal_width()) << "\n";
   for (const auto& row : answer.components) print_row(row, style);
   if (unknown) std::cout << "  " << style.yellow("?   ") << "  what is damaged or was not read, above, is not in this answer\n";
   if (answer.first_to_fail == nullptr) return;
@@ -124,6 +127,14 @@ void print_answer(const binary::DeviceAnswer& answer, bool unknown, const report
   std::cout << "\n";
 }
 
+/// A name that no GPU has is more often a slip than a new GPU; either way the answer must say so.
+std::string remark_about(const elf::TargetId& device) {
+  const auto& knowledge = knowledge::Knowledge::built_in();
+  if (binary::limits_of(knowledge.table("targets"), device.processor)) return {};
+  return fmt::format("{} is no target that is known here (knowledge of {}): compare it with what rocminfo shows",
+                     report::printable(device.processor, 60), knowledge.date());
+}
+
 int list_code(const CodeOptions& options) {
   std::vector<elf::TargetId> devices;
   for (const auto& text : options.devices) {
@@ -131,18 +142,24 @@ int list_code(const CodeOptions& options) {
     if (!target)
       return report_error(
           Error{fmt::format("\"{}\" is no gfx target", text), "--for", "give the name that rocminfo shows, for example gfx1151 or gfx90a:xnack-", 2});
+    if (target->generic())
+      return report_error(Error{fmt::format("{} is a generic target, which code is built for; no GPU has that name", target->processor), "--for",
+                                "give the GPU's own target, as rocminfo shows it", 2});
     devices.push_back(*target);
   }
   if (const auto valid = check_kernel_options(options.kernel); !valid) return report_error(valid.error());
   binary::Scan scan = binary::scan({.inputs = options.inputs});
-  const bool want_kernels = options.kernels || options.kernel.disassemble || !options.kernel.names.empty() || !options.kernel.block.empty() ||
-                            options.kernel.dynamic_lds != 0;
+  const bool want_kernels = options.kernels || options.kernel.disassemble || !options.kernel.names.empty() || !options.kernel.targets.empty() ||
+                            !options.kernel.block.empty() || options.kernel.dynamic_lds != 0;
   FoundKernels kernels;
   if (want_kernels) kernels = find_kernels(scan, options.kernel);
   const auto parts = binary::components(scan);
   std::vector<binary::DeviceAnswer> answers;
-  for (const auto& device : devices) answers.push_back(binary::answer_for(device, parts));
-  bool fault = kernels.fault();
+  for (const auto& device : devices) {
+    answers.push_back(binary::answer_for(device, parts));
+    answers.back().remark = remark_about(device);
+  }
+  bool fault = kernels.fault() || (want_kernels && !not_found(kernels, options.kernel).empty());
   bool unread = !scan.errors.empty() || !kernels.no_code.empty();
   for (const auto& file : scan.files)
     for (const auto& problem : file.problems) (elf::beyond_this_program(problem) ? unread : fault) = true;
@@ -190,15 +207,15 @@ int list_code(const CodeOptions& options) {
 void add_code(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CodeOptions>();
   app.add_option("inputs", options->inputs, "Libraries, programs, code objects, bundles, wheels or directories (/opt/rocm, a virtual environment)");
-  app.add_option("--target", options->kernel.targets, "With --kernels and --disassemble: only the code of this target")->allow_extra_args(false);
+  app.add_option("--target", options->kernel.targets, "Only kernels and instructions of this target (implies --kernels)")->allow_extra_args(false);
   app.add_option("--for", options->devices, "Is this GPU covered? A gfx target as rocminfo shows it: gfx1151, gfx90a:sramecc+:xnack-")
       ->allow_extra_args(false);
   app.add_flag("--kernels", options->kernels, "List every kernel: registers, LDS, scratch, spills, occupancy and what limits it");
   add_kernel_options(app, options->kernel);
   app.add_flag("--json", options->json, "Print one JSON document (firstfault/code/1)");
   app.footer(
-      "Runs nothing and needs no GPU; without --kernels only headers are read.\nExit code 1: a GPU given with --for is not covered, or device code "
-      "is damaged.");
+      "Runs nothing and needs no GPU; without --kernels only headers are read.\nExit code 1: a GPU given with --for is not covered, device code is "
+      "damaged, a launch must fail, or there is no such kernel.");
   add_code_build(*app.add_subcommand("build", "Compile a kernel and show what it needs of each target: registers, LDS, occupancy"), exit_code);
   app.callback([options, &app, &exit_code] {
     if (!app.get_subcommands().empty()) return;

@@ -43,7 +43,7 @@ int build(BuildCommand& command) {
     for (auto& problem : find_kernels(built.code, options.source, command.kernel, found))
       damage.push_back(fmt::format("{}: {}", built.target, problem));
   }
-  const int exit_code = refused || found.fault() ? 1 : !damage.empty() || !found.no_code.empty() ? 3 : 0;
+  const int exit_code = refused || found.fault() || !not_found(found, command.kernel).empty() ? 1 : !damage.empty() || !found.no_code.empty() ? 3 : 0;
   if (command.json) {
     Value list = Value::list();
     for (const auto& built : answer->built)
@@ -93,8 +93,9 @@ void add_code_build(CLI::App& app, int& exit_code) {
   add_kernel_options(app, command->kernel);
   app.add_flag("--json", command->json, "Print one JSON document (firstfault/code-build/1)");
   app.footer(
-      "Compiles in a child process and runs nothing of it.\nExit code 1: the compiler refuses the source, or a launch must fail; 3: no compiler is "
-      "at hand.");
+      "Compiles in a child process and runs nothing of it.\nExit code 1: the compiler refuses the source, a launch must fail, or there is no such "
+      "kernel; 3: no "
+      "compiler is at hand.");
   app.callback([command, &exit_code] { exit_code = build(*command); });
 }
 

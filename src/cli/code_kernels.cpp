@@ -132,15 +132,23 @@ namespace {
 /// The kernels of one code object; damage in words.
 void read_object(std::string_view code, const elf::CodeObject& object, const std::string& place, const KernelOptions& options,
                  const binary::Launch& launch, FoundKernels& found, std::vector<std::string>& damage) {
-  if (!code.starts_with(elf::elf_magic) || !wanted_target(object.target, options)) return;  // bitcode, SPIR-V
+  if (!code.starts_with(elf::elf_magic)) return;  // bitcode, SPIR-V
+  if (!wanted_target(object.target, options)) {
+    found.passed_over_targets.insert(object.target.to_string());
+    return;
+  }
   const Value& table = knowledge::Knowledge::built_in().table("targets");
   auto kernels = binary::read_kernels(code, binary::limits_of(table, object.target.processor), launch);
   if (!kernels) {
     damage.push_back(fmt::format("{} at {:#x}: {}", object.target.to_string(), object.offset, kernels.error().what));
     return;
   }
-  for (auto& kernel : *kernels)
-    if (matches(kernel.name, options)) found.kernels.push_back({place, object.target.to_string(), std::move(kernel)});
+  for (auto& kernel : *kernels) {
+    if (matches(kernel.name, options))
+      found.kernels.push_back({place, object.target.to_string(), std::move(kernel)});
+    else if (found.passed_over.size() < FoundKernels::most_names)
+      found.passed_over.insert(kernel.name);
+  }
   if (options.disassemble) disassemble_object(code, object, place, options, found);
 }
 
@@ -268,15 +276,45 @@ FoundKernels find_kernels(binary::Scan& scan, const KernelOptions& options) {
   return found;
 }
 
+std::string not_found(const FoundKernels& found, const KernelOptions& options) {
+  const auto some = [](const std::set<std::string>& all, std::string_view what) {
+    constexpr std::size_t shown = 6;
+    std::vector<std::string> names;
+    for (const auto& name : all)
+      if (names.size() < shown) names.push_back(report::printable(name, 80));
+    return fmt::format("{}{}{}", what, join(names, ", "),
+                       all.size() <= shown
+                           ? std::string()
+                           : fmt::format(" and {}{} more", all.size() >= FoundKernels::most_names ? "at least " : "", all.size() - shown));
+  };
+  if (found.kernels.empty() && found.code.empty()) {
+    if (!options.names.empty() && !found.passed_over.empty())
+      return fmt::format("No kernel's name contains \"{}\". {}.", report::printable(join(options.names, "\" or \"")),
+                         some(found.passed_over, "There are "));
+    if (!options.targets.empty() && !found.passed_over_targets.empty())
+      return fmt::format("No code for {} was found. {}.", report::printable(join(options.targets, " or ")),
+                         some(found.passed_over_targets, "There is code for "));
+    if (!options.names.empty() || !options.targets.empty()) return "No kernel was found.";
+  }
+  if (options.disassemble && !options.at.empty() && found.code.empty() && found.no_code.empty())
+    return fmt::format("No function holds the address {}.", report::printable(options.at));
+  return {};
+}
+
 void print_kernels(const FoundKernels& found, const KernelOptions& options, const report::Style& style) {
+  const std::string missing = not_found(found, options);
   if (found.kernels.empty()) {
-    std::cout << (options.names.empty() ? "No kernel was found.\n" : "No kernel of that name was found.\n");
+    std::cout << (missing.empty() ? "No kernel was found." : report::wrapped(missing, 0, report::terminal_width())) << "\n";
   } else {
     std::cout << "\n"
               << style.bold(fmt::format("{:<32} {:<22} {:>5} {:>5} {:>5} {:>7} {:>8} {:>6} {:>5} {:>5}  {}", "kernel", "target", "VGPR", "AGPR",
                                         "SGPR", "LDS", "scratch", "spills", "wave", "group", "waves/SIMD"))
               << "\n";
   }
+  std::string launch;
+  if (const auto asked = parse_launch(options); asked && !options.block.empty())
+    launch = fmt::format("a workgroup of {} work-items", asked->x * asked->y * asked->z);
+  if (options.dynamic_lds != 0) launch += fmt::format("{}{} bytes of dynamic LDS", launch.empty() ? "" : " and ", options.dynamic_lds);
   for (const auto& row : found.kernels) {
     const Value& m = row.kernel.metadata;
     const auto cell = [&](std::string_view name) { return m.find(name) == nullptr ? std::string("-") : m[name].to_string(); };
@@ -289,6 +327,7 @@ void print_kernels(const FoundKernels& found, const KernelOptions& options, cons
                              cell("max_flat_workgroup_size"), occupancy);
     for (const auto& fault : row.kernel.faults) std::cout << "  " << style.red("fault ") << report::printable(fault) << "\n";
     for (const auto& remark : row.kernel.remarks) std::cout << "  " << style.yellow("slow ") << report::printable(remark) << "\n";
+    if (row.kernel.faults.empty() && !launch.empty()) std::cout << "  " << style.green("fits ") << launch << "\n";
   }
   if (!options.disassemble) return;
   for (const auto& code : found.code) print_code(code, style);
@@ -305,8 +344,8 @@ void print_kernels(const FoundKernels& found, const KernelOptions& options, cons
               << style.dim(fmt::format("decoded by {}{}", report::printable(answer.engine),
                                        answer.source_lines ? "" : "; the file has no line table (compile with -g to see source lines)"))
               << "\n";
-  } else if (found.no_code.empty()) {
-    std::cout << (options.at.empty() ? "No function was found to disassemble.\n" : "No function holds that address.\n");
+  } else if (found.no_code.empty() && !found.kernels.empty()) {
+    std::cout << (missing.empty() ? "No function was found to disassemble." : missing) << "\n";
   }
 }
 
@@ -314,6 +353,7 @@ void kernels_to_json(const FoundKernels& found, const KernelOptions& options, Va
   Value kernels = Value::list();
   for (const auto& row : found.kernels) kernels.push(binary::kernel_to_json(row.kernel, row.file, row.target));
   document.set("kernels", std::move(kernels));
+  if (const auto missing = not_found(found, options); !missing.empty()) document.set("not_found", missing);
   if (!options.disassemble) return;
   Value list = Value::list();
   for (const auto& code : found.code)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,18 +40,23 @@ struct FoundKernels {
   std::vector<FoundCode> code;        ///< with --disassemble
   std::vector<std::string> no_code;   ///< why some code could not be disassembled, in words
   std::vector<std::string> remedies;  ///< what to do about it
-  [[nodiscard]] bool fault() const;   ///< a launch must fail
+  std::set<std::string> passed_over;  ///< names of kernels that were not asked for; `most_names` at most
+  std::set<std::string> passed_over_targets;
+  static constexpr std::size_t most_names = 1000;
+  [[nodiscard]] bool fault() const;  ///< a launch must fail
 };
 
 /// Errors: a workgroup size, target or address that is none.
 Result<void> check_kernel_options(const KernelOptions& options);
 /// Kernels of the code objects in some bytes, added to `found`; returns damage in words.
 std::vector<std::string> find_kernels(std::string_view bytes, const std::string& path, const KernelOptions& options, FoundKernels& found);
-/// Kernels of the files found, and of nothing inside wheels (unpack those first).
+/// Kernels of the files found, members of wheels among them.
 FoundKernels find_kernels(binary::Scan& scan, const KernelOptions& options);
 
+/// Which kernel, target or address was asked for and is not there, and what is there instead; empty: nothing is missing.
+std::string not_found(const FoundKernels& found, const KernelOptions& options);
 void print_kernels(const FoundKernels& found, const KernelOptions& options, const report::Style& style);
-/// "kernels" and, with --disassemble, "disassembly".
+/// "kernels", with --disassemble "disassembly", and "not_found" when something is.
 void kernels_to_json(const FoundKernels& found, const KernelOptions& options, Value& document);
 
 void add_code_build(CLI::App& app, int& exit_code);

@@ -7,6 +7,29 @@ FIXTURES = ROOT / "tests/elf/fixtures"
 
 
 class Code(unittest.TestCase):
+    def test_what_is_asked_for_and_not_there_is_said_with_what_is(self):
+        for words, said in [(["--kernel", "nope"], 'No kernel\'s name contains "nope". There are add, tile.'),
+                            (["--target", "gfx1100"], "No code for gfx1100 was found. There is code for gfx90a:sramecc+:xnack-."),
+                            (["--disassemble", "--at", "0x999999"], "No function holds the address 0x999999.")]:
+            with self.subTest(words):
+                process = run("code", FIXTURES / "gfx90a.co", *words)
+                if "libLLVM" in process.stderr:
+                    self.skipTest("no decoder here")
+                self.assertEqual(process.returncode, 1, process.stdout + process.stderr)
+                self.assertIn(said, process.stdout)
+                result = run("code", FIXTURES / "gfx90a.co", *words, "--json")
+                self.assertEqual(result.returncode, 1)
+                self.assertEqual(document(result)["not_found"], said)
+        answer = document(run("code", FIXTURES / "gfx90a.co", "--for", "gfx9999", "--json"))["for"][0]
+        self.assertIn("no target that is known here", answer["remark"])
+        self.assertNotIn("remark", document(run("code", FIXTURES / "gfx90a.co", "--for", "gfx1100", "--json"))["for"][0])
+        generic = run("code", FIXTURES / "gfx90a.co", "--for", "gfx11-generic")
+        self.assertEqual(generic.returncode, 2)
+        self.assertIn("is a generic target", generic.stderr)
+        fits = run("code", FIXTURES / "gfx1100.co", "--kernel", "tile", "--block", "16,16")
+        self.assertIn("fits a workgroup of 256 work-items", fits.stdout)
+        self.assertNotIn("fits", run("code", FIXTURES / "gfx1100.co", "--kernel", "tile", "--block", "512").stdout)
+
     def test_a_covered_gpu_exits_0_and_an_uncovered_one_names_the_library(self):
         covered = run("code", FIXTURES / "library.so", "--for", "gfx1100", "--json")
         self.assertEqual(covered.returncode, 0, covered.stderr)
