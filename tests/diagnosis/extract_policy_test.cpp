@@ -30,6 +30,26 @@ TEST(ExtractException, KeepsWordsPlaceAndSourceLine) {
   EXPECT_EQ(fact(traceback, "exception.code"), "assert kind in CONFIGS[\"arm\"]");
   EXPECT_EQ(fact(traceback, "exception.place"), " make_policy pick");
   EXPECT_EQ(fact(traceback, "exception.stack[0]"), "lerobot");
+  EXPECT_EQ(fact(traceback, "exception.file"), "lerobot/policies/factory.py") << "the innermost frame of this field, not of app.py";
+}
+
+TEST(ExtractException, NamesTheFileFromThePackageOn) {
+  const auto file = [](const std::string& path) {
+    return fact("Traceback (most recent call last):\n  File \"" + path + "\", line 3, in read\n    x()\nTimeoutError: no answer\n", "exception.file");
+  };
+  EXPECT_EQ(file("/h/venv/lib/python3.12/site-packages/lerobot/motors/motors_bus.py"), "lerobot/motors/motors_bus.py");
+  EXPECT_EQ(file("/opt/work/deep/openpi/shared/array_typing.py"), "deep/openpi/shared/array_typing.py");
+  EXPECT_EQ(file("lerobot/train.py"), "lerobot/train.py");
+  EXPECT_EQ(file("/lerobot"), "lerobot");
+  EXPECT_EQ(file("lerobot/"), "lerobot/");
+}
+
+TEST(ExtractException, LeavesOutWhatPythonIgnored) {
+  const std::string ended =
+      "Exception ignored in: <function EGLGLContext.__del__ at 0x7f21a01e2dd0>\nTraceback (most recent call last):\n"
+      "  File \"/v/site-packages/robosuite/renderers/context/egl_context.py\", line 149, in free\nTypeError: 'NoneType' object is not callable\n";
+  EXPECT_EQ(fact(ended, "exception.text"), "(none)");
+  EXPECT_EQ(fact(ended + std::string(traceback), "exception.text"), "AssertionError: assert kind in CONFIGS[\"arm\"]") << "only the one";
 }
 
 TEST(ExtractException, TakesAMessageOfSeveralLines) {
