@@ -45,7 +45,7 @@ const RE2& frame_pattern() {
 /// The package of this field that a path or a text names; empty: none.
 std::string package_in(std::string_view s) {
   static const RE2 pattern(
-      R"((?i)(?:\b|_)(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|accelerate|peft|deepspeed|datasets|safetensors|decord|imageio|h5py|zarr|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server|aloha|act(?:-plus-plus)?/)(?:/|_|-|\b))");
+      R"((?i)(?:\b|_)(lerobot|openpi|gr00t|starvla|openvla|octo|robotwin|libero|robosuite|robomimic|robocasa|mujoco|dm_control|sapien|mani_?skill|isaac\w*|diffusion_policy|smolvla|lingbot\w*|rlinf|strands_robots|physicalai|metaworld|gymnasium|gym_aloha|gym_pusht|transformers|tokenizers|huggingface_hub|diffusers|trl|flax|orbax|timm|accelerate|peft|deepspeed|datasets|safetensors|decord|imageio|h5py|zarr|torchcodec|draccus|rsl_rl|dexbotic|xvla|rdt|act_policy|\w*vla|polic(?:y|ies)|(?:eval|deploy|train|serve)_\w*policy|policy_server|aloha|act(?:-plus-plus)?/)(?:/|_|-|\b))");
   std::string name;
   return RE2::PartialMatch(piece(s), pattern, &name) ? lower(name) : std::string();
 }
