@@ -3,9 +3,33 @@
 Runs on Python 3.6 and newer with the standard library only.
 """
 
+import importlib.machinery
 import json
 import math
 import os
+import sys
+
+
+def keep_bytecode():
+    """Compiled files of a PyTorch that has none go where FirstFault says (FIRSTFAULT_BYTECODE), for its next child.
+
+    Many images and uv's environments hold packages without __pycache__: every start of an interpreter that may not write them (ours
+    must not, in the user's environment) then compiles all of PyTorch again. FirstFault removes the folder when it ends.
+    """
+    folder = os.environ.get("FIRSTFAULT_BYTECODE")
+    if not folder or getattr(sys, "pycache_prefix", folder) is not None:  # Python before 3.8 has none
+        return
+    try:
+        torch = importlib.machinery.PathFinder.find_spec("torch")  # asks no import hook
+    except (ImportError, ValueError, AttributeError):
+        return
+    if torch is None or not torch.cached or os.path.exists(torch.cached):
+        return
+    sys.pycache_prefix = folder
+    sys.dont_write_bytecode = False
+
+
+keep_bytecode()
 
 
 def _plain(value):

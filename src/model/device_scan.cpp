@@ -120,6 +120,7 @@ Result<void> work(int out, const std::vector<Item>& items, const std::string& na
         std::memcpy(last.data(), piece.data() + whole, rest);
         if (auto ok = (*device)->copy_in(buffer->address() + whole, last.data(), last.size()); !ok) return ok;
       }
+      if (auto ok = (*device)->wait(nullptr); !ok) return ok;  // of a copy from pageable memory the end may be on its way still
       const auto began = std::chrono::steady_clock::now();
       if (auto ok = scan->add(*type_of(items[i].dtype), buffer->address(), whole + (rest > 0 ? vector_bytes : 0)); !ok) return ok;
       if (auto ok = (*device)->wait(nullptr); !ok) return ok;

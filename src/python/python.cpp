@@ -11,9 +11,16 @@
 namespace ff::python {
 namespace {
 
+/// Where probes may keep compiled Python until this program ends (probes/ff_probe.py); empty: nowhere.
+std::string bytecode_folder() {
+  static const auto folder = TemporaryDirectory::make("firstfault-bytecode");
+  return folder ? folder->path().string() : std::string();
+}
+
 std::vector<std::string> environment_of(const Call& call, const std::string& records) {
   std::vector<std::string> set = call.environment;
   set.push_back("FIRSTFAULT_RECORDS=" + records);
+  set.push_back("FIRSTFAULT_BYTECODE=" + bytecode_folder());
   set.emplace_back("PYTHONUNBUFFERED=1");
   const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
   std::vector<std::string> out;

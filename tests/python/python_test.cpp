@@ -63,6 +63,46 @@ TEST(Python, AnInterpreterThatCrashesOrIsNoneIsAnAnswer) {
   EXPECT_EQ(answer->records[0]["a"].as_int(), 1);
 }
 
+// Images and uv's environments often hold packages without __pycache__; that must not cost every child a compilation of all of PyTorch.
+TEST(Python, APyTorchWithoutBytecodeIsCompiledOnceAndNothingIsWrittenBesideIt) {
+  const auto directory = TemporaryDirectory::make();
+  ASSERT_TRUE(directory);
+  const auto package = directory->path() / "torch", said = directory->path() / "said";
+  std::filesystem::create_directory(package);
+  std::ofstream(package / "__init__.py")
+      << "import os, sys\n"
+         "with open(os.environ['SAID'], 'a') as file:\n"
+         "    file.write('%s %s %s\\n' % (sys.pycache_prefix, sys.dont_write_bytecode, os.path.exists(__cached__)))\n"
+         "raise ImportError('a stand-in')\n";
+  Call call = about();
+  call.probe = "torch_basic.py";
+  call.arguments = {"cpu"};
+  call.environment = {"PYTHONPATH=" + directory->path().string(), "SAID=" + said.string()};
+  call.unset = {"PYTHONPYCACHEPREFIX"};
+  const auto lines_of = [&] {
+    std::vector<std::string> out;
+    std::ifstream file(said);
+    for (std::string line; std::getline(file, line);) out.push_back(line);
+    return out;
+  };
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(run(call));
+  auto seen = lines_of();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_NE(seen[0].find("firstfault-bytecode"), std::string::npos) << seen[0];
+  EXPECT_TRUE(seen[1].ends_with(" False True")) << seen[1];
+  EXPECT_EQ(seen[0].substr(0, seen[0].find(' ')), seen[1].substr(0, seen[1].find(' ')));
+  EXPECT_FALSE(std::filesystem::exists(package / "__pycache__"));
+
+  // Where the environment has its own, it is used, and nothing is written.
+  ChildOptions compile;
+  compile.argv = {"/usr/bin/python3", "-m", "compileall", "-q", package.string()};
+  ASSERT_TRUE(run_child(compile).ok());
+  ASSERT_TRUE(run(call));
+  seen = lines_of();
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[2], "None True True");
+}
+
 TEST(Python, UnknownProbeIsAnError) {
   Call call = about();
   call.probe = "../about.py";
