@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/finally.h"
 #include "gpu/kernels.h"
 
 namespace ff::compute {
@@ -18,11 +19,6 @@ constexpr std::byte guard_value{0xA5};
 std::string element_text(std::size_t i, double found, double expected) {
   return fmt::format("element {} is {:.9g}, expected {:.9g}", i, found, expected);
 }
-
-struct Finally {
-  std::function<void()> action;
-  ~Finally() { action(); }
-};
 
 void add_detail(Outcome& out, const std::string& text) { out.detail += (out.detail.empty() ? "" : "; ") + text; }
 

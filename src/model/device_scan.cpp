@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/finally.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "gpu/device.h"
@@ -106,6 +107,12 @@ Result<void> work(int out, const std::vector<Item>& items, const std::string& na
   if (!scan) return std::unexpected(scan.error());
   auto buffer = (*device)->buffer(piece_bytes);
   if (!buffer) return std::unexpected(buffer.error());
+  const auto began = (*device)->make_event(), ended = (*device)->make_event();
+  const Finally release_events{[&] {
+    for (const auto& event : {began, ended})
+      if (event) (void)(*device)->release_event(*event);
+  }};
+  if (!began || !ended) return std::unexpected(began ? ended.error() : began.error());
   std::uint64_t bytes = 0;
   double scanning = 0;
   const auto start = std::chrono::steady_clock::now();
@@ -120,11 +127,14 @@ Result<void> work(int out, const std::vector<Item>& items, const std::string& na
         std::memcpy(last.data(), piece.data() + whole, rest);
         if (auto ok = (*device)->copy_in(buffer->address() + whole, last.data(), last.size()); !ok) return ok;
       }
-      if (auto ok = (*device)->wait(nullptr); !ok) return ok;  // of a copy from pageable memory the end may be on its way still
-      const auto began = std::chrono::steady_clock::now();
+      // The device's own clock: a launch and its wait cost as much as reading a piece.
+      if (auto ok = (*device)->record(*began, nullptr); !ok) return ok;
       if (auto ok = scan->add(*type_of(items[i].dtype), buffer->address(), whole + (rest > 0 ? vector_bytes : 0)); !ok) return ok;
+      if (auto ok = (*device)->record(*ended, nullptr); !ok) return ok;
       if (auto ok = (*device)->wait(nullptr); !ok) return ok;
-      scanning += since(began);
+      const auto took = (*device)->milliseconds_between(*began, *ended);
+      if (!took) return std::unexpected(took.error());
+      scanning += *took / 1000;
       bytes += piece.size();
     }
     const auto count = scan->take();
