@@ -80,7 +80,7 @@ bool names_exception(std::string_view line) {
 
 std::vector<Raised> raised_in(std::string_view text, std::set<std::string>& packages) {
   static const RE2 raise(
-      R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
+      R"((?:^|[\s|\]])((?:[A-Za-z_]\w*\.)+Error|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Mismatch|NotFound|NotConnected|Timeout|Failure|Refused|Closed\w*|Invalid\w*|Missing\w*)): ?(\S.*)$)");
   static const RE2 starts_with_name(
       R"(^(?:\[rank\d+\]:\s+|[\w.-]+\s+\|\s+|\d{4}-\d\d-\d\dT\S+\s+(?:std(?:err|out) [FP] )?|\[\d{4}-\d\d-\d\d[ T][\d:.,]+Z?\]\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w+: )");
   static const RE2 function(R"(, line \d+, in (\S{1,80}))");
