@@ -113,11 +113,14 @@ bool is_document(std::string_view name) {
 }  // namespace
 
 bool quotes_messages(std::string_view path) {
-  const std::string whole = lower(path);
+  std::string whole = lower(path);
+  for (std::string_view packed : {".gz", ".xz", ".zst", ".bz2"})
+    if (whole.ends_with(packed)) whole.resize(whole.size() - packed.size());
   const std::string name = whole.substr(whole.rfind('/') + 1);
   if (ends_with_any(name, {".py",  ".pyi", ".c",  ".cc", ".cpp",  ".cxx", ".h",  ".hh",  ".hpp", ".hip",  ".cu",  ".cuh",  ".js",
                            ".mjs", ".ts",  ".rs", ".go", ".java", ".rb",  ".pl", ".lua", ".sh",  ".bash", ".zsh", ".fish", ".cmake"}))
     return true;
+  if (whole.find("/share/doc/") != std::string::npos && !name.ends_with(".log")) return true;
   if (!is_document(name)) return false;
   for (std::string_view document : {"readme", "changelog", "changes", "history", "news", "contributing", "faq", "troubleshooting", "install",
                                     "license", "copying", "release-notes", "release_notes", "releasenotes"}) {

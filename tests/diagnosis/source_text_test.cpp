@@ -17,10 +17,11 @@ std::string first(const std::string& name, const std::string& text) {
 }
 
 TEST(SourceText, IsKnownByItsName) {
-  for (const char* name : {"train.py", "a/b/kernel.hip", "run.sh", "README.md", "README", "docs/CHANGELOG.rst", "Readme.txt", "faq.md"})
+  for (const char* name : {"train.py", "a/b/kernel.hip", "run.sh", "README.md", "README", "docs/CHANGELOG.rst", "Readme.txt", "faq.md",
+                           "changelog.gz", "/usr/share/doc/pip/user_guide.rst.gz", "/usr/share/doc/slurm-wlm/NEWS.gz"})
     EXPECT_TRUE(quotes_messages(name)) << name;
-  for (const char* name :
-       {"train.log", "issue.md", "notes.txt", "install.txt", "history.txt", "job.sbatch", "config.yaml", "stderr", "README-output.log", "info.json"})
+  for (const char* name : {"train.log", "issue.md", "notes.txt", "install.txt", "history.txt", "job.sbatch", "config.yaml", "stderr",
+                           "README-output.log", "info.json", "train.log.gz", "dmesg.0.gz", "/usr/share/doc/x/run.log"})
     EXPECT_FALSE(quotes_messages(name)) << name;
 }
 
