@@ -9,7 +9,7 @@ namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::array<ExtractorEntry, 13> table = {{
+constexpr std::array<ExtractorEntry, 14> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
     {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
@@ -22,6 +22,7 @@ constexpr std::array<ExtractorEntry, 13> table = {{
     {"session", "pythons[0].packages. packages. dataset.pad. dataset.segments. checkpoint. model.", extract_session},
     {"report", "report. rate. eval. dataset. video.", extract_report},
     {"series", "series.", extract_series},
+    {"names", "names.", extract_names},
     {"numbers", "memory. report. actions. dataset.", extract_numbers},
 }};
 

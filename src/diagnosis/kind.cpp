@@ -46,7 +46,7 @@ struct Counts {
 bool is_prompt(std::string_view line) {
   if (line.starts_with("$ ") || line.starts_with("> ") || line.starts_with("❯ ") || line.starts_with(">>> ") || line.starts_with("PS ")) return true;
   const auto at = line.find('@');
-  return at != std::string_view::npos && at < 40 && (contains(line.substr(0, 120), "$ ") || contains(line.substr(0, 120), "# "));
+  return at < 40 && (contains(line.substr(0, 120), "$ ") || contains(line.substr(0, 120), "# "));
 }
 
 bool is_package(std::string_view line) {
@@ -80,7 +80,7 @@ Counts count(std::string_view sample) {
         t.starts_with("return "))
       ++c.code;
     const auto colon = t.find(':');
-    if (colon != std::string_view::npos && colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos &&
+    if (colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos &&
         (colon + 1 == t.size() || t[colon + 1] == ' '))
       ++c.pairs;
   }

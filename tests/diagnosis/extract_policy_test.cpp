@@ -164,5 +164,18 @@ TEST(ExtractTraining, ReadsCsvAndDeadSchedules) {
   EXPECT_EQ(fact("step:1K loss:0.2 lr:1e-4\nstep:5K loss:0.1 lr:1e-8\nstep:10K loss:0.1 lr:1e-8\n", "train.lr.dead_share"), "0.5");
 }
 
+TEST(ExtractNames, KeepsTheOrderOfJointsAsDeclaredAndAsPrinted) {
+  const std::string info =
+      R"({"features": {"action": {"names": ["l_0", "l_1", "r_0", "r_1"]}, "observation.image": {"names": ["height", "width", "channel"]}}})";
+  EXPECT_EQ(fact(info, "names.declared_order"), "l_0 l_1 r_0 r_1");
+  EXPECT_EQ(fact(info, "names.printed_order"), "(none)");
+  const std::string log = "INFO action_features: ['r_0.pos', 'r_1.pos', 'l_0.pos', 'l_1.pos']\n";
+  EXPECT_EQ(fact(log, "names.printed_order"), "r_0 r_1 l_0 l_1");
+  EXPECT_EQ(fact(log, "names.printed_set"), "l_0 l_1 r_0 r_1");
+  EXPECT_EQ(fact("joint_names = ('a', 'b', 'c')\n", "names.printed_order"), "(none)") << "three names are written in any order by custom";
+  EXPECT_EQ(fact("joint_names = ['a', 'b', 'c', 'a']\n", "names.printed_order"), "(none)") << "a name twice is no list of joints";
+  EXPECT_EQ(fact("joint_names = ['a', 'b', 'c', 'd'\n", "names.printed_order"), "(none)") << "cut off";
+}
+
 }  // namespace
 }  // namespace ff::diagnosis
