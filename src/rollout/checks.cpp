@@ -225,6 +225,17 @@ std::vector<Check> file_table() {
        {},
        {"episode.present"},
        &finished},
+      // Along the chain observation, policy, action, environment: a policy that sees a mirrored picture runs into the action's bounds, and what
+      // follows from a fault must not be the first one.
+      make("episode.observations-alive", r, "Are observations alive and in time?",
+           "Pictures or states that stand still, are black, or show where the tool was some steps ago (time stamps, hashes, changes against the "
+           "tool's motion).",
+           {"closed-loop.observation-mismatch", "closed-loop.control-rate", "render.backend-differs"}, &alive_good),
+      make("episode.observations-match", r, "Does the policy see what it was trained on?",
+           "Compares live pictures with the training data's: mirrored or turned, exchanged cameras, exchanged colours, another scale, another "
+           "renderer; without "
+           "statistics of pictures, whether the tool goes to the object's mirror image.",
+           {"closed-loop.observation-mismatch", "render.backend-differs"}, &match_good),
       make("episode.actions-alive", r, "Does the policy answer?",
            "NaN, zeros, one and the same action, noise without memory, far less variation than in the training data, or a header that says that no "
            "weights "
@@ -249,15 +260,6 @@ std::vector<Check> file_table() {
            "Range and direction of its command against the environment's open and closed, the training data, the fingers' motion, and where on the "
            "way it closes.",
            {"closed-loop.gripper-scale"}, &gripper_good),
-      make("episode.observations-alive", r, "Are observations alive and in time?",
-           "Pictures or states that stand still, are black, or show where the tool was some steps ago (time stamps, hashes, changes against the "
-           "tool's motion).",
-           {"closed-loop.observation-mismatch", "closed-loop.control-rate", "render.backend-differs"}, &alive_good),
-      make("episode.observations-match", r, "Does the policy see what it was trained on?",
-           "Compares live pictures with the training data's: mirrored or turned, exchanged cameras, exchanged colours, another scale, another "
-           "renderer; without "
-           "statistics of pictures, whether the tool goes to the object's mirror image.",
-           {"closed-loop.observation-mismatch", "render.backend-differs"}, &match_good),
       make("episode.control-rate", r, "Does the loop run at its rate?",
            "Measured steps a second against the declared rate and the training data's; actions that are sent several times or take effect late; "
            "chunks that are "

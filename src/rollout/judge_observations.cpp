@@ -119,8 +119,9 @@ class Judge : ActionJudge {
 
   void look(const Judged& j, std::size_t i, std::optional<std::size_t> last, std::map<std::string, double>& run) {
     const auto& frames = j.episode.frames;
+    const auto tool = [&](std::size_t frame) -> const Numbers& { return frames[frame].arms[j.stages.arm].tool; };
     const auto between = [&](std::size_t from, std::size_t to) {
-      const auto &a = frames[from].arms[j.stages.arm].tool, &b = frames[to].arms[j.stages.arm].tool;
+      const auto &a = tool(from), &b = tool(to);
       return a.size() >= 3 && b.size() >= 3 ? distance3(a, b) : missing;
     };
     for (const auto& [key, view] : frames[i].cameras) {
@@ -137,7 +138,7 @@ class Judge : ActionJudge {
       if (before == frames[*last].cameras.end()) continue;
       const bool same = same_picture(before->second, view);
       seen.changes += same ? 0 : 1;
-      if (between(*last, i) > still_m) {
+      if (between(*last, i) > still_m && in_region(tool(*last)) && in_region(tool(i))) {
         seen.pairs += 1;
         seen.same += same ? 1 : 0;
         if (same && run[key] == static_cast<double>(*last)) run[key] = static_cast<double>(i);
@@ -222,10 +223,12 @@ class Judge : ActionJudge {
                  fmt::format("camera {} is frozen: the picture does not change while the tool moves", key),
                  {{"cameras." + key, 0, fmt::format("the same picture in {:.0f} of {:.0f} steps in which the tool moved", seen.same, seen.pairs)}});
     if (late(key, seen)) return;
-    if (seen.pairs >= few && seen.same > 0.3 * seen.pairs)
+    if (seen.pairs >= few && seen.same > 0.3 * seen.pairs) {
       add("episode.observations-alive", "observation-held", "closed-loop.control-rate", 0.8,
           fmt::format("camera {} gives a new picture only in {:.0f} % of the steps in which the tool moves", key, 100 * (1 - seen.same / seen.pairs)),
           {{"cameras." + key, 0, fmt::format("the same picture in {:.0f} of {:.0f} steps", seen.same, seen.pairs)}});
+      s_.findings.back().by_motion = true;  // a slow tool does not change a small picture either
+    }
   }
 
   bool late(const std::string& key, const Seen& seen) {
@@ -515,6 +518,7 @@ class Judge : ActionJudge {
             fmt::format("where the tool goes against where the object stands, over {:.0f} episodes: correlation {:.2f} along x, {:.2f} along y",
                         own.n, ends[0][0].r(), ends[1][1].r())}},
           s_.reach);
+      s_.findings.back().by_motion = true;
       return;
     }
   }

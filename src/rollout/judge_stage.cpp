@@ -65,6 +65,19 @@ void tell(Survey& s, const std::array<StageCount, stage_count>& counts) {
   s.findings.push_back(std::move(f));
 }
 
+/// What only the tool's motion tells of is no fault beside a surer one, which may have made the tool move so.
+void yield(Survey& s) {
+  const Finding* surest = nullptr;
+  for (const auto& f : s.findings)
+    if (f.check.starts_with("episode.") && f.fails && !f.by_motion && (surest == nullptr || f.score > surest->score)) surest = &f;
+  if (surest == nullptr) return;
+  for (auto& f : s.findings) {
+    if (!f.by_motion || !f.fails || f.score > surest->score) continue;
+    f.fails = false;
+    f.summary += "; this may follow from " + surest->source;
+  }
+}
+
 }  // namespace
 
 std::array<StageCount, stage_count> count_stages(const Survey& s) {
@@ -103,6 +116,7 @@ void judge_stage(Survey& survey) {
   if (!survey.fails())
     for (auto& f : survey.findings)
       if (f.check.starts_with("episode.")) f.fails = false;
+  yield(survey);
   tell(survey, count_stages(survey));
 }
 

@@ -21,6 +21,7 @@ struct Finding {
   std::string summary;
   Value measured = Value::object();
   std::vector<Evidence> evidence = {};  ///< the fields that show it
+  bool by_motion = false;               ///< only how the tool moves tells of it, which every other fault changes as well
 };
 
 /// A question that cannot be answered for want of a field, or of evidence in it.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "rollout/checks.h"
 #include "rollout/survey.h"
 
 /// What the tests of seeded closed-loop faults share: how many seeds, and how a batch of episodes is judged.
@@ -41,7 +42,19 @@ inline const Finding* likeliest(const Survey& s) {
   return best;
 }
 
-/// The likeliest source is the fault's, and where episodes fail the failed stage names its cause.
+/// What the first check that does not hold says first; null when all hold.
+inline const Finding* first_fault(const Survey& s) {
+  for (const auto& check : episode_file_checks()) {
+    const Finding* first = nullptr;
+    for (const auto& f : s.findings)
+      if (f.check == check.id && f.fails && (first == nullptr || f.score > first->score)) first = &f;
+    if (first != nullptr) return first;
+  }
+  return nullptr;
+}
+
+/// The likeliest source is the fault's. Where episodes fail, the failed stage names its cause, and the first check that fails is the fault's own:
+/// what follows from a fault must not come before it.
 inline void expect_told(const Survey& s, std::string_view source, std::string_view cause) {
   const auto* f = likeliest(s);
   if (f == nullptr) {
@@ -55,6 +68,10 @@ inline void expect_told(const Survey& s, std::string_view source, std::string_vi
   const auto stage = std::ranges::find(s.findings, "episode.stage", &Finding::check);
   ASSERT_NE(stage, s.findings.end());
   EXPECT_EQ(stage->cause, cause) << "the stage's likely source is the fault's";
+  const auto* first = first_fault(s);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->source, source) << "the first fault is " << first->check << ": " << first->summary;
+  EXPECT_EQ(first->cause, cause);
 }
 
 }  // namespace ff::rollout::loops
