@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "base/python_json.h"
@@ -22,6 +23,8 @@ constexpr std::array spellings{
     Spelling{"loss", Quantity::loss},
     Spelling{"total_loss", Quantity::loss},
     Spelling{"lm_loss", Quantity::loss},
+    Spelling{"loss_step", Quantity::loss},
+    Spelling{"loss/train", Quantity::loss},
     Spelling{"lr", Quantity::learning_rate},
     Spelling{"learning_rate", Quantity::learning_rate},
     Spelling{"learning-rate", Quantity::learning_rate},
@@ -83,6 +86,18 @@ std::optional<Named> known_metric(std::string_view key) {
   const auto found = std::ranges::find(spellings, name, &Spelling::key);
   if (found == spellings.end()) return std::nullopt;
   return Named{false, found->quantity, found->factor};
+}
+
+const std::pair<std::string, double>* broken_part(const Record& record) {
+  const auto found = std::ranges::find_if(record.other, [](const auto& part) { return !std::isfinite(part.second); });
+  return found == record.other.end() ? nullptr : &*found;
+}
+
+bool training_loss_name(std::string_view name) {
+  if (!name.ends_with("loss") && !name.ends_with("loss_epoch")) return false;
+  for (const std::string_view set : {"eval", "val", "test", "dev", "best", "min_", "lowest", "prev"})
+    if (name.starts_with(set)) return false;
+  return !contains(name, "best") && !contains(name, "/val");
 }
 
 std::optional<double> to_metric(std::string_view word) {

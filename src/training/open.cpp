@@ -163,16 +163,26 @@ void drop_rounded_rates(Log& log) {
 
 }  // namespace
 
+/// Takes records out; events keep their place.
+template <class Drop>
+void drop_records(Log& log, Drop&& drop) {
+  std::vector<std::size_t> kept_before(log.records.size() + 1, 0);
+  for (std::size_t i = 0; i < log.records.size(); ++i) kept_before[i + 1] = kept_before[i] + (drop(log.records[i]) ? 0 : 1);
+  for (auto& e : log.events) e.after_record = kept_before[std::min(e.after_record, log.records.size())];
+  std::erase_if(log.records, drop);
+}
+
 void finish(Log& log) {
+  for (auto& r : log.records)
+    if (const auto* part = broken_part(r); part != nullptr && !r.holds(Quantity::loss)) r.set(Quantity::loss, part->second);
+  // What is not finite counts wherever it stands.
+  const auto broken = [](const Record& r) { return r.holds(Quantity::loss) && !std::isfinite(r.of(Quantity::loss)); };
+  if (std::ranges::any_of(log.records, [](const Record& r) { return !r.lone && r.holds(Quantity::loss); }))
+    drop_records(log, [&](const Record& r) { return r.lone && !broken(r); });
   // Bars repeat what the records say, more often and less exactly; they count only where there is nothing else.
   const bool real =
       std::ranges::any_of(log.records, [](const Record& r) { return !r.bar && (r.holds(Quantity::loss) || r.holds(Quantity::gradient_norm)); });
-  if (real) {
-    std::vector<std::size_t> kept_before(log.records.size() + 1, 0);
-    for (std::size_t i = 0; i < log.records.size(); ++i) kept_before[i + 1] = kept_before[i] + (log.records[i].bar ? 0 : 1);
-    for (auto& e : log.events) e.after_record = kept_before[std::min(e.after_record, log.records.size())];
-    std::erase_if(log.records, [](const Record& r) { return r.bar; });
-  }
+  if (real) drop_records(log, [&](const Record& r) { return r.bar && !broken(r); });
   recover_steps(log);
   number_steps(log);
   drop_rounded_rates(log);

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/text.h"
 #include "training/series.h"
 #include "training/wire.h"
 
@@ -46,7 +47,7 @@ std::optional<double> tensor_number(std::string_view tensor) {
 void add(Log& log, std::map<std::int64_t, std::size_t>& by_step, std::uint32_t source, std::uint64_t entry, std::int64_t step, double time,
          std::string_view tag, double number) {
   const auto named = known_metric(tag);
-  const bool loss_part = !named && tag.ends_with("loss") && !tag.starts_with("eval") && !tag.starts_with("val");
+  const bool loss_part = !named && training_loss_name(lower(tag));
   if (!named && !loss_part) return;
   auto [place, fresh] = by_step.emplace(step, log.records.size());
   if (fresh || (named && !named->step && log.records[place->second].holds(named->quantity))) {

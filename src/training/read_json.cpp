@@ -36,8 +36,7 @@ bool read_json_record(const Value& object, std::uint32_t source, std::uint64_t l
     }
     const auto named = known_metric(key);
     if (!named) {
-      if (lower(key).ends_with("loss") && !key.starts_with("eval") && !key.starts_with("val") && record.other.size() < 16)
-        record.other.emplace_back(key, *number);
+      if (training_loss_name(lower(key)) && record.other.size() < 16) record.other.emplace_back(key, *number);
       continue;
     }
     if (named->step)
@@ -50,8 +49,8 @@ bool read_json_record(const Value& object, std::uint32_t source, std::uint64_t l
         {EventKind::end, source, line, 0, log.records.size(), record.step, unknown, "train_runtime " + object["train_runtime"].to_string() + " s"});
     return false;
   }
-  const bool measures = record.holds(Quantity::loss) || record.holds(Quantity::gradient_norm) || record.holds(Quantity::learning_rate) ||
-                        record.holds(Quantity::allocated) || record.holds(Quantity::host_memory);
+  const bool measures = record.holds(Quantity::loss) || broken_part(record) || record.holds(Quantity::gradient_norm) ||
+                        record.holds(Quantity::learning_rate) || record.holds(Quantity::allocated) || record.holds(Quantity::host_memory);
   if (!measures) {
     if (evaluation) log.events.push_back({EventKind::evaluation, source, line, 0, log.records.size(), record.step, record.time, "evaluation"});
     return false;

@@ -9,14 +9,10 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "training/series.h"
+#include "training/scan_line.h"
 
 namespace ff::training {
 namespace {
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool key_part(char c) { return letter(c) || digit(c) || c == '_' || c == '/' || c == '.' || c == '-'; }
 
 std::string without_colors(std::string_view s) {
   std::string out;
@@ -79,197 +75,6 @@ double time_of(std::string_view s) {
       while (i + 1 < to && digit(s[i + 1])) ++i;
     }
   return unknown;
-}
-
-/// "h:mm:ss" or "mm:ss".
-double duration_of(std::string_view s) {
-  double out = 0;
-  for (const auto part : split(s, ':')) {
-    const auto n = to_integer<std::int64_t>(part);
-    if (!n || *n < 0 || *n > 100'000) return unknown;
-    out = out * 60 + static_cast<double>(*n);
-  }
-  return out;
-}
-
-struct Number {
-  double value = 0, unit = 1;
-  std::size_t end = 0;
-};
-
-/// A number at this place, with what stands behind it: K, M, B, T (lerobot's big numbers), s, ms, MB, GB.
-std::optional<Number> number_at(std::string_view s, std::size_t at, bool big) {
-  std::size_t end = at;
-  while (end < s.size() && (digit(s[end]) || letter(s[end]) || s[end] == '.' || s[end] == '-' || s[end] == '+') && end - at < 40) ++end;
-  std::string_view word = s.substr(at, end - at);
-  while (!word.empty() && (word.back() == '.' || word.back() == '-')) word.remove_suffix(1);
-  Number out;
-  out.end = at + word.size();
-  if (const auto plain = to_metric(word)) {
-    out.value = *plain;
-    return out;
-  }
-  std::size_t suffix = word.size();
-  while (suffix > 0 && letter(word[suffix - 1])) --suffix;
-  const auto value = to_metric(word.substr(0, suffix));
-  if (!value) return std::nullopt;
-  const std::string_view tail = word.substr(suffix);
-  double factor = 0;
-  if (big && tail.size() == 1) {
-    factor = tail == "K" ? 1e3 : tail == "M" ? 1e6 : tail == "B" ? 1e9 : tail == "T" ? 1e12 : 0;
-    const auto point = word.find('.');
-    out.unit = factor / (point == std::string_view::npos ? 1.0 : std::pow(10.0, static_cast<double>(suffix - point - 1)));
-  }
-  if (tail == "s") factor = 1;
-  if (tail == "ms") factor = 1e-3;
-  if (tail == "GB" || tail == "GiB") factor = 1024.0 * 1024 * 1024;
-  if (tail == "MB" || tail == "MiB") factor = 1024.0 * 1024;
-  if (factor == 0) return std::nullopt;
-  out.value = *value * factor;
-  return out;
-}
-
-/// Behind "tensor(", "array(", "np.float32(": values printed without .item() ("loss: tensor(0.1234, device='cuda:0')").
-std::size_t behind_call(std::string_view s, std::size_t at) {
-  for (const std::string_view call : {"tensor(", "array(", "Array(", "np.float64(", "np.float32(", "np.float16(", "jnp.float32("})
-    if (s.substr(at).starts_with(call)) return at + call.size();
-  return at;
-}
-
-/// Names that may stand before a bare blank and a number ("Loss 0.12", "step 100").
-bool may_stand_alone(std::string_view key) {
-  const std::string k = lower(key);
-  return k == "step" || k == "loss" || k == "lr" || k == "gradnorm" || k == "grad_norm" || k == "steptime" || k == "epoch" || k == "iteration" ||
-         k == "iter" || k == "train/loss" || k == "train_loss";
-}
-
-/// Losses of another set: "val loss: 0.3", "best loss 0.2".
-bool of_another_set(std::string_view before) {
-  const auto all = words(before);
-  if (all.empty()) return false;
-  const std::string word = lower(all.back());
-  return word == "val" || word == "eval" || word == "valid" || word == "validation" || word == "test" || word == "best" || word == "mean" ||
-         word == "average";
-}
-
-struct Scan {
-  Record record;
-  bool any = false, quoted_loss = false;
-  std::string_view steps_total;
-};
-
-/// Reads every "key separator number" of a segment.
-Scan scan(std::string_view s) {
-  Scan out;
-  for (std::size_t i = 0; i < s.size();) {
-    if (!letter(s[i]) && s[i] != '_' && static_cast<unsigned char>(s[i]) < 0x80) {
-      ++i;
-      continue;
-    }
-    std::size_t end = i;
-    while (end < s.size() && (key_part(s[end]) || static_cast<unsigned char>(s[end]) >= 0x80)) ++end;
-    std::string key(s.substr(i, end - i));
-    const std::size_t key_begin = i;
-    i = end;
-    std::size_t at = end;
-    bool separator = false;
-    if (at < s.size() && (s[at] == '\'' || s[at] == '"')) ++at;
-    while (at < s.size() && s[at] == ' ' && at - end < 4) ++at;
-    if (at < s.size() && (s[at] == ':' || s[at] == '=')) {
-      separator = true;
-      ++at;
-      while (at < s.size() && s[at] == ' ' && at - end < 8) ++at;
-    } else if (end < s.size() && s[end] == ' ' && may_stand_alone(key)) {
-      // Columns are padded: "iteration      100/    8000".
-      at = std::min(s.find_first_not_of(' ', end), s.size());
-      if (at - end > 16) continue;
-    } else if (key != "ms") {
-      continue;
-    }
-    if (at < s.size() && (s[at] == '\'' || s[at] == '"')) ++at;
-    // Two words: "grad norm: 1.2", "learning rate: 1e-4", "lm loss: 2.3".
-    if (key == "norm" || key == "rate" || key == "loss" || key == "Loss") {
-      const std::string_view before = trim(s.substr(0, key_begin));
-      if (key == "norm" && lower(before).ends_with("grad")) key = "grad_norm";
-      if (key == "norm" && lower(before).ends_with("param")) key = "param_norm";
-      if (key == "rate" && lower(before).ends_with("learning")) key = "learning_rate";
-      if ((key == "loss" || key == "Loss") && of_another_set(before.substr(before.size() > 24 ? before.size() - 24 : 0))) continue;
-    }
-    // Megatron: "elapsed time per iteration (ms): 123.4"; its "iteration" is the step only where a number follows at once.
-    if (key == "ms" && lower(s.substr(0, key_begin)).ends_with("per iteration (") && s.substr(end).starts_with("): ")) {
-      if (const auto time = number_at(s, end + 3, false)) {
-        if (!out.record.holds(Quantity::step_s)) out.record.set(Quantity::step_s, time->value / 1000);
-        i = time->end;
-      }
-      continue;
-    }
-    const auto named = known_metric(key);
-    at = behind_call(s, at);
-    const auto number = number_at(s, at, named && named->step);
-    if (!number) continue;
-    if (!separator && number->end < s.size() && (letter(s[number->end]) || s[number->end] == '_')) continue;
-    i = number->end;
-    if (!named) {
-      const std::string low = lower(key);
-      if (low == "allocated" || low == "peak_allocated") {
-        if (low == "allocated" && number->value > 4096) out.record.set(Quantity::allocated, number->value);
-      } else if (low == "reserved") {
-        if (number->value > 4096) out.record.set(Quantity::reserved, number->value);
-      } else if (low.ends_with("loss") && !low.starts_with("eval") && !low.starts_with("val")) {
-        if (out.record.other.size() < 16) out.record.other.emplace_back(key, number->value);
-      } else {
-        continue;
-      }
-      out.any = true;
-      continue;
-    }
-    out.any = true;
-    if (named->step) {
-      if (!std::isfinite(out.record.step)) {
-        out.record.step = number->value;
-        out.record.step_unit = number->unit;
-      }
-      continue;
-    }
-    if (out.record.holds(named->quantity)) continue;
-    out.record.set(named->quantity, number->value * named->factor);
-    if (const auto text = s.substr(at, number->end - at);
-        named->quantity == Quantity::learning_rate && text.find_first_of("eE") == std::string_view::npos && text.find('.') != std::string_view::npos)
-      out.record.rate_decimals = static_cast<int>(text.size() - text.find('.') - 1);
-  }
-  return out;
-}
-
-/// "41%|####  | 8200/20000 [1:28:46<2:00:23,  1.63step/s, loss=0.023, lr=5.5e-05]"
-bool read_bar(std::string_view s, Record& record) {
-  const auto percent = s.find("%|");
-  if (percent == std::string_view::npos) return false;
-  const auto bar_end = s.find('|', percent + 2);
-  if (bar_end == std::string_view::npos) return false;
-  const auto open = s.find('[', bar_end);
-  if (open == std::string_view::npos) return false;
-  const auto counts = split(trim(s.substr(bar_end + 1, open - bar_end - 1)), '/');
-  const auto less = s.find('<', open);
-  if (counts.size() != 2 || less == std::string_view::npos) return false;
-  const auto n = to_integer<std::int64_t>(counts[0]);
-  if (!n) return false;
-  const auto close = s.find(']', less);
-  const std::string_view postfix = s.substr(less, close == std::string_view::npos ? std::string_view::npos : close - less);
-  Scan values = scan(postfix);
-  record = values.record;
-  record.bar = true;
-  if (!std::isfinite(record.step)) record.step = static_cast<double>(*n);
-  record.time = duration_of(s.substr(open + 1, less - open - 1));
-  for (const auto part : split(postfix, ',')) {
-    const auto text = trim(part);
-    for (const std::string_view unit : {"s/step", "s/it"})
-      if (text.ends_with(unit))
-        if (const auto v = to_metric(text.substr(0, text.size() - unit.size()))) record.set(Quantity::step_s, *v);
-    for (const std::string_view unit : {"step/s", "it/s"})
-      if (text.ends_with(unit))
-        if (const auto v = to_metric(text.substr(0, text.size() - unit.size())); v && *v > 0) record.set(Quantity::step_s, 1 / *v);
-  }
-  return true;
 }
 
 struct Phrase {
@@ -493,11 +298,15 @@ class Reader {
     }
     Scan found = scan(s);
     if (!found.any) return;
+    const bool broken =
+        broken_part(found.record) != nullptr || (found.record.holds(Quantity::loss) && !std::isfinite(found.record.of(Quantity::loss)));
     const bool measures =
-        found.record.holds(Quantity::loss) || found.record.holds(Quantity::gradient_norm) || found.record.holds(Quantity::allocated);
+        broken || found.record.holds(Quantity::loss) || found.record.holds(Quantity::gradient_norm) || found.record.holds(Quantity::allocated);
     const bool dictionary = s.front() == '{';
-    // A lone "loss: 0.3" in a sentence is no record; a step, a dictionary or two metrics make one.
-    if (!measures || (!std::isfinite(found.record.step) && !dictionary && found.record.has.count() < 2)) return;
+    // A "loss: 0.3" in a sentence is no record; a step, a dictionary, two metrics or a line of its own make one, and so does "loss: nan".
+    const bool alone = !std::isfinite(found.record.step) && !dictionary && found.record.has.count() < 2;
+    if (!measures || (alone && !found.lone && !broken)) return;
+    found.record.lone = alone;
     if (found.record.holds(Quantity::allocated) && !found.record.holds(Quantity::loss) && std::isfinite(found.record.step) && !log_.records.empty() &&
         log_.records.back().source == source_ && log_.records.back().step == found.record.step) {
       for (const auto q : {Quantity::allocated, Quantity::reserved})

@@ -46,6 +46,7 @@ struct Record {
   std::array<double, quantity_count> value{};
   std::bitset<quantity_count> has;
   std::vector<std::pair<std::string, double>> other;  ///< further losses
+  bool lone = false;                                  ///< a loss on a line of its own, without a step; counts where there is nothing else
   bool bar = false;                                   ///< from a progress bar's postfix
   int rate_decimals = -1;                             ///< that the learning rate is printed with; -1: with an exponent, or from no text
   [[nodiscard]] bool holds(Quantity q) const { return has[static_cast<std::size_t>(q)]; }
@@ -135,6 +136,10 @@ struct Named {
   double factor = 1;
 };
 [[nodiscard]] std::optional<Named> known_metric(std::string_view key);
+/// A further loss that is not finite; null: none. Where no total stands beside it, it is the record's loss.
+[[nodiscard]] const std::pair<std::string, double>* broken_part(const Record& record);
+/// Is this lower-case name of a metric a loss of training, not of evaluation, and no best or lowest so far?
+[[nodiscard]] bool training_loss_name(std::string_view name);
 /// "0.5", "1.2e-3", "nan", "-inf", "NaN", "Infinity"; the whole text.
 [[nodiscard]] std::optional<double> to_metric(std::string_view word);
 
