@@ -165,8 +165,9 @@ int train_watch(const TrainOptions& options, double quiet_s) {
       std::cerr << "firstfault: " << check.id << ": " << check.summary << "\n";
     }
   };
-  watch.stands_still = [](double seconds) {
-    std::cerr << "firstfault: nothing was printed for " << static_cast<int>(seconds) << " s (firstfault hang PID says why a process stands still)\n";
+  watch.stands_still = [](double seconds, int pid) {
+    std::cerr << "firstfault: nothing was printed for " << static_cast<int>(seconds) << " s (firstfault hang " << pid
+              << " says why it stands still)\n";
   };
   watch.goes_on = [](int signal) {
     std::cerr << "firstfault: " << signal_name(signal) << " was passed on to the command, and it goes on; another signal kills it\n";
@@ -203,7 +204,7 @@ int train_watch(const TrainOptions& options, double quiet_s) {
   else if (child != 0)
     std::cout << "\nThe command ended with status " << child << ", which is kept.\n";
   else if (interrupted != 0)
-    std::cout << "\nThe command ended with status 0 before its time; exit code " << code << ".\n";
+    std::cout << "\nThe command ended with status 0 after that; exit code " << code << ".\n";
   else if (code != 0)
     std::cout << "\nThe command ended with status 0; its log does not bear that out: exit code 1.\n";
   return code;

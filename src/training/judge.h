@@ -32,6 +32,8 @@ CheckResult judge_resume_loss(const Log& log);
 [[nodiscard]] std::string describe(const Record& record);
 [[nodiscard]] Evidence evidence_of(const Log& log, const Record& record);
 [[nodiscard]] Evidence evidence_of(const Log& log, const Event& event);
+/// Does the log say that the process is gone, or was it seen to end? What still runs can be looked at, what has ended cannot.
+[[nodiscard]] bool has_ended(const Log& log);
 /// "step 400", or "record 12" when the log has no steps.
 [[nodiscard]] std::string place(const Log& log, const Record& record);
 

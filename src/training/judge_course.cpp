@@ -61,7 +61,23 @@ constexpr Ending endings[] = {
     {EventKind::cancelled, "training.killed", "the batch system ended the job's processes, and does not say why"},
 };
 
+/// Of a command that was watched to its end, and prints nothing that tells why it ended: its exit status.
+CheckResult by_exit_status(int status, std::string where, bool early, Value measured) {
+  measured.set("exit_status", status);
+  std::string text = fmt::format("the command ended with status {} {}", status, where);
+  if (status > 128 && status < 160) text += fmt::format(" (128 + signal {})", status - 128);
+  if (early && status == 0) return CheckResult::warn("training.configuration", text + ", without a word of an end", std::move(measured));
+  return CheckResult::warn(status > 128 ? "training.killed" : "", text + ", and nothing that it printed says why", std::move(measured));
+}
+
 }  // namespace
+
+bool has_ended(const Log& log) {
+  const auto ends = [](const Event& e) {
+    return e.kind == EventKind::end || std::ranges::any_of(endings, [&](const Ending& ending) { return ending.kind == e.kind; });
+  };
+  return log.exit_status || std::ranges::any_of(log.events, ends);
+}
 
 CheckResult judge_learning_rate(const Log& log) {
   const auto all = with_rate(log);
@@ -212,6 +228,8 @@ CheckResult judge_interruption(const Log& log) {
       if (e.kind == EventKind::exception && e.after_record == first->after_record && &e != first) summary += ": " + e.text.substr(0, 160);
     if (kind->kind == EventKind::exception) summary += ": " + first->text.substr(0, 160);
     if (gone_on > 0) summary += fmt::format("; {} records follow", gone_on);
+    if (kind->kind == EventKind::told_to_end && end != nullptr && count == 1)
+      return CheckResult::pass("the run ended regularly, although " + first->text, std::move(measured));
     // Who is told to end before the end has no fault.
     auto result = (gone_on > 0 && end != nullptr) || kind->kind == EventKind::told_to_end
                       ? CheckResult::warn(kind->cause, std::move(summary), std::move(measured))
@@ -221,9 +239,16 @@ CheckResult judge_interruption(const Log& log) {
     return result;
   }
   const double wanted = log.settings["steps"].as_real(0);
+  const bool early = last != nullptr && wanted > 0 && std::isfinite(last->step) &&
+                     last->step < wanted - (std::isfinite(log.log_every) ? log.log_every : 0) - 0.5 * last->step_unit;
+  if (log.exit_status && (*log.exit_status != 0 || (early && end == nullptr))) {
+    const std::string where = last == nullptr ? "before the first record" : "after " + place(log, *last);
+    auto result = by_exit_status(*log.exit_status, early ? fmt::format("{} of {:.0f}", where, wanted) : where, early, std::move(measured));
+    return last == nullptr ? result : result.because(evidence_of(log, *last));
+  }
   if (end != nullptr || last == nullptr)
     return CheckResult::pass(end != nullptr ? "the run ended regularly" : "nothing says that the run was interrupted", std::move(measured));
-  if (wanted > 0 && std::isfinite(last->step) && last->step < wanted - (std::isfinite(log.log_every) ? log.log_every : 0) - 0.5 * last->step_unit) {
+  if (early) {
     measured.set("steps_wanted", wanted);
     auto result = CheckResult::warn("training.killed",
                                     fmt::format("the log stops at {} of {:.0f} without an end or an error: the process was killed (memory, time "

@@ -83,7 +83,10 @@ CheckResult judge_metrics(const Log& log) {
     // A run that died before its first record is judged by what it printed; a file without any of it is the wrong file.
     for (const auto& e : log.events)
       if (e.kind != EventKind::evaluation && e.kind != EventKind::checkpoint) {
-        auto result = CheckResult::warn("training.stall", "the run printed no metrics; what it did print is judged", std::move(measured));
+        auto result = CheckResult::warn(has_ended(log) ? "" : "training.stall",
+                                        has_ended(log) ? "the run ended before it printed metrics; what it did print is judged"
+                                                       : "the run has printed no metrics; what it did print is judged",
+                                        std::move(measured));
         return result.because(evidence_of(log, e));
       }
     return CheckResult::error(Error{

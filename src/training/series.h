@@ -103,6 +103,7 @@ struct Log {
   std::vector<std::string> notes;    ///< damaged or unread parts, in plain words
   std::vector<std::string> without;  ///< files that were named and hold neither metrics nor anything of a run's course
   double log_every = unknown;        ///< steps between records
+  std::optional<int> exit_status;    ///< of a command that was watched to its end (128 + signal); nothing: of a log nobody knows
   [[nodiscard]] bool has(EventKind kind) const;
   [[nodiscard]] const Event* first(EventKind kind) const;
 };

@@ -168,13 +168,15 @@ Result<Watched> watch(const WatchOptions& options) {
     forward.become_impatient();
     options.goes_on(forward.first());
   };
+  const auto look_for_end = [&] {
+    if (ended || ::waitpid(pid, &status, WNOHANG) != pid) return;
+    ended = true;
+    forward.ended();
+    last_line = monotonic_now();
+  };
   constexpr auto longest_silence_after_end = std::chrono::seconds(5);
   while (streams[0].open || streams[1].open) {
-    if (!ended && ::waitpid(pid, &status, WNOHANG) == pid) {
-      ended = true;
-      forward.ended();
-      last_line = monotonic_now();
-    }
+    look_for_end();
     if (ended && monotonic_now() - last_line > longest_silence_after_end) break;  // something that it left behind holds the pipe
     std::array<pollfd, 2> wait{pollfd{streams[0].open ? streams[0].from : -1, POLLIN, 0}, pollfd{streams[1].open ? streams[1].from : -1, POLLIN, 0}};
     if (::poll(wait.data(), wait.size(), 250) < 0 && errno != EINTR) break;
@@ -210,12 +212,13 @@ Result<Watched> watch(const WatchOptions& options) {
       fresh = false;
       last_look = monotonic_now() + 10 * (monotonic_now() - before);
     }
-    if (!told && quiet > options.quiet_s) {
+    if (!ended && !told && quiet > options.quiet_s) {
       std::vector<double> usual = gaps;
       std::ranges::sort(usual);
       if (usual.empty() || quiet > 10 * usual[usual.size() / 2]) {
+        look_for_end();  // who has ended does not stand still
         told = true;
-        options.stands_still(quiet);
+        if (!ended) options.stands_still(quiet, pid);
       }
     }
   }
@@ -235,6 +238,7 @@ Result<Watched> watch(const WatchOptions& options) {
   if (WIFEXITED(status)) result.exit_status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   result.log = read_so_far();
+  result.log.exit_status = result.exit_status ? *result.exit_status : 128 + result.signal.value_or(0);
   const auto event = [&](EventKind kind, std::string text) {
     result.log.events.push_back({kind, 0, 0, 0, result.log.records.size(), unknown, unknown, std::move(text)});
   };

@@ -17,7 +17,8 @@ struct WatchOptions {
   double quiet_s = 300;           ///< this long without a line (and 10 times the usual gap) is a standstill
   /// Called at most once a second while it runs, when there is something new.
   std::function<void(const Log& so_far)> look = [](const Log&) {};
-  std::function<void(double seconds)> stands_still = [](double) {};
+  /// It prints nothing for so long, and has not ended.
+  std::function<void(double seconds, int pid)> stands_still = [](double, int) {};
   double patience_s = 5;  ///< this long after a signal was passed on the command may take to save and end
   /// It has not ended in that time; from here on another signal kills it. Called once.
   std::function<void(int signal)> goes_on = [](int) {};

@@ -218,6 +218,38 @@ class Watch(unittest.TestCase):
         self.assertIn("sorry\n", seen.stderr)
         self.assertIn("status 7", seen.stdout)
 
+    def interruption(self, script):
+        return next(c for c in document(run("train", "watch", "--json", "--", "sh", "-c", script))["checks"] if c["id"] == "step.interruption")
+
+    def test_what_has_ended_is_not_said_to_stand_still_or_to_run(self):
+        # What it left behind holds its output.
+        left = run("train", "watch", "--quiet", "2", "--", "sh", "-c", "for i in 1 2 3 4 5 6; do echo step $i loss 0.$i; done; sleep 4 & exit 0")
+        self.assertNotIn("nothing was printed", left.stderr)
+        for last in ("true", "echo ValueError: x; exit 1"):
+            early = run("train", "watch", "--", "sh", "-c", "echo Start offline training; " + last)
+            self.assertIn("ended before it printed metrics", early.stdout)
+            self.assertNotIn("py-spy", early.stdout)
+        standing = run("train", "watch", "--quiet", "1", "--", "sh", "-c", "echo pid $$; echo step 1 loss 0.5; sleep 3; echo step 2 loss 0.4")
+        self.assertIn("firstfault hang " + standing.stdout.split()[1] + " says", standing.stderr)
+
+    def test_how_a_watched_command_ended_is_known(self):
+        steps = "for i in 1 2 3 4 5 6; do echo step $i loss 0.$i; done; "
+        check = self.interruption("echo cfg.steps=100; " + steps)
+        self.assertEqual((check["status"], check["causes"]), ("warn", ["training.configuration"]))
+        self.assertIn("ended with status 0 after step 6 of 100", check["summary"])
+        check = self.interruption(steps + "exit 3")
+        self.assertIn("status 3 after step 6", check["summary"])
+        check = self.interruption(steps + "exit 137")
+        self.assertEqual(check["causes"], ["training.killed"])
+        self.assertEqual(self.interruption(steps)["status"], "pass")
+
+    def test_who_runs_to_the_end_in_spite_of_a_signal_did_not_end_early(self):
+        script = "trap '' TERM; echo step 1 loss 0.5; kill -TERM $PPID; sleep 1; for i in 2 3 4; do echo step $i loss 0.$i; done; echo End of training"
+        done = run("train", "watch", "--all", "--", "sh", "-c", script)
+        self.assertEqual(done.returncode, 143)
+        self.assertIn("the run ended regularly, although it was told to end by SIGTERM", " ".join(done.stdout.split()))
+        self.assertNotIn("before its time", done.stdout)
+
     def test_a_log_that_is_not_well_decides_over_a_status_of_0(self):
         seen = run("train", "watch", "--json", "--", BINARY, "train", "reference", "--steps", "40", "--fault", "nan-sample")
         self.assertEqual(seen.returncode, 1)
