@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "base/file_kind.h"
 #include "base/text.h"
 #include "dataset/dataset.h"
 
@@ -162,13 +163,16 @@ std::optional<Impostor> impostor(std::string_view path, std::string_view head, s
   if (path.ends_with(".parquet")) {
     if (!head.starts_with("PAR1")) {
       if (head.starts_with("PARE")) return Impostor{Impostor::Kind::foreign, "an encrypted Parquet file", -1};
+      if (const auto kind = file_kind(head); !kind.what.empty())
+        return Impostor{Impostor::Kind::foreign, "no Parquet file: it is " + std::string(kind.what), -1};
       return Impostor{Impostor::Kind::foreign, "no Parquet file (it does not begin with PAR1)", -1};
     }
     if (!tail.ends_with("PAR1")) return Impostor{Impostor::Kind::truncated, "an incomplete Parquet file (it does not end with PAR1)", -1};
   }
   if (path.ends_with(".mp4") && (head.size() < 8 || (head.substr(4, 4) != "ftyp" && head.substr(4, 4) != "moov" && head.substr(4, 4) != "mdat" &&
                                                      head.substr(4, 4) != "free" && head.substr(4, 4) != "skip" && head.substr(4, 4) != "wide")))
-    return Impostor{Impostor::Kind::foreign, "no MP4 file", -1};
+    return Impostor{Impostor::Kind::foreign, "no MP4 file" + (file_kind(head).what.empty() ? "" : ": it is " + std::string(file_kind(head).what)),
+                    -1};
   return std::nullopt;
 }
 

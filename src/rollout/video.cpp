@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/impostor.h"
 #include "base/interrupt.h"
 #include "base/mapped_file.h"
@@ -91,6 +92,17 @@ VideoFile open_video(const std::string& path) {
   const auto bytes = mapped->bytes();
   if (const auto wrong = common_impostor(bytes.substr(0, 512), bytes.size())) {
     out.problem = "is " + wrong->what;
+    out.cause = wrong->kind == Impostor::Kind::lfs_pointer ? "data.lfs-pointer" : "data.truncated";
+    return out;
+  }
+  if (const auto kind = file_kind(bytes.substr(0, 512)); !kind.what.empty()) {
+    if (kind.other_video) {
+      out.container = kind.what;
+      out.decoded = decode_video(path);
+      return out;
+    }
+    out.problem = fmt::format("is {}, no video", kind.what);
+    out.cause = "data.truncated";
     return out;
   }
   auto mp4 = media::read_mp4(bytes, path);

@@ -26,8 +26,10 @@ struct Decoded {
 struct VideoFile {
   std::string path;
   std::optional<media::Mp4Video> mp4;
-  std::string problem;          ///< why its boxes cannot be read
-  std::optional<Error> unread;  ///< it could not be opened or read, so nothing is known of it
+  std::string problem;                           ///< why its boxes cannot be read
+  std::string cause = "data.video-undecodable";  ///< of that problem
+  std::string container;                         ///< a video that is no MP4: "a Matroska or WebM video"
+  std::optional<Error> unread;                   ///< it could not be opened or read, so nothing is known of it
   Decoded decoded;
 };
 

@@ -66,6 +66,7 @@ struct Seen {
 };
 
 std::string seen_as(const VideoFile& v) {
+  if (!v.mp4) return v.container;
   return fmt::format("{} {}, {}x{}, {} frames at {:.3g} a second ({:.3g} s)", media::codec_name(v.mp4->codec), v.mp4->pixel_format, v.mp4->width,
                      v.mp4->height, v.mp4->frames, v.mp4->fps, v.mp4->duration_s);
 }
@@ -75,7 +76,8 @@ CheckResult none(const Videos& all) { return all.files.empty() ? CheckResult::sk
 CheckResult whole(const CheckContext& context) {
   const auto all = videos(context);
   if (all->files.empty()) return none(*all);
-  Seen broken;
+  Seen broken, other;
+  const char* cause = nullptr;
   Value measured = Value::list();
   std::size_t decoded = 0;
   for (const auto& v : all->files) {
@@ -94,15 +96,22 @@ CheckResult whole(const CheckContext& context) {
     if (v.decoded.tried) m.set("decoded_frames", v.decoded.frames.size());
     measured.push(std::move(m));
     decoded += v.decoded.tried && v.decoded.error.empty() ? 1 : 0;
-    if (!v.problem.empty())
+    if (!v.problem.empty()) {
       broken.add(v, v.problem);
-    else if (!v.decoded.error.empty())
-      broken.add(v, fmt::format("decoding ends after {} of {} frames: {}", v.decoded.frames.size(), v.mp4->frames, v.decoded.error));
+      // One file has its own cause; of several the general one.
+      cause = cause == nullptr || cause == v.cause ? v.cause.c_str() : "data.video-undecodable";
+    } else if (!v.decoded.error.empty())
+      broken.add(v, fmt::format("{}decoding ends after {}{} frames: {}", v.mp4 ? "" : "is " + v.container + "; ", v.decoded.frames.size(),
+                                v.mp4 ? fmt::format(" of {}", v.mp4->frames) : "", v.decoded.error));
+    else if (!v.mp4)
+      other.add(v, fmt::format("is {}, not MP4, so that its index is not read here{}", v.container,
+                               v.decoded.tried ? fmt::format("; {} frames decode to the end", v.decoded.frames.size()) : ""));
     else if (v.decoded.tried && !v.mp4->fragmented && static_cast<std::int64_t>(v.decoded.frames.size()) < v.mp4->frames)
       broken.add(v, fmt::format("only {} of {} frames can be decoded", v.decoded.frames.size(), v.mp4->frames));
   }
   const Value m = Value::object({{"videos", std::move(measured)}, {"not_looked_at", all->not_looked_at}});
-  if (broken.files > 0) return broken.result(true, "data.video-undecodable", *all, m);
+  if (broken.files > 0) return broken.result(true, cause != nullptr ? cause : "data.video-undecodable", *all, m);
+  if (other.files > 0) return other.result(false, "render.video-encode", *all, m);
   const std::string what = all->files.size() == 1 ? seen_as(all->files.front()) : fmt::format("{} videos are whole", all->files.size());
   return CheckResult::pass(what + (decoded == all->files.size() ? "; decoded to the end" : "; not decoded: there is no ffmpeg (FIRSTFAULT_FFMPEG)"),
                            m);
@@ -113,6 +122,7 @@ CheckResult playable(const CheckContext& context) {
   if (all->files.empty()) return none(*all);
   Seen bad, slow;
   for (const auto& v : all->files) {
+    if (!v.container.empty()) slow.add(v, fmt::format("{} does not play in every browser", v.container));
     if (!v.mp4) continue;
     const auto codec = media::codec_name(v.mp4->codec);
     if (codec != "h264" && codec != "av1" && codec != "vp9")
@@ -140,7 +150,7 @@ CheckResult moves(const CheckContext& context) {
   Seen black, frozen, small;
   std::size_t decoded = 0, guessed = 0;
   for (const auto& v : all->files) {
-    if (!v.mp4) continue;
+    if (!v.mp4 && v.container.empty()) continue;
     const auto& frames = v.decoded.frames;
     if (frames.size() >= 3) {
       ++decoded;
@@ -161,6 +171,7 @@ CheckResult moves(const CheckContext& context) {
       continue;
     }
     // Without a decoder: a still picture's frames are a few bytes each, and a black one's key frame is tiny too.
+    if (!v.mp4) continue;
     const auto& sizes = v.mp4->sample_bytes;
     if (sizes.size() < 10 || v.mp4->width <= 0) continue;
     ++guessed;
@@ -195,7 +206,7 @@ std::vector<Check> table() {
        r,
        "Is the video complete, and does it decode to its end?",
        "Reads the boxes of the file (index, frames, rate, duration, codec) and, where an ffmpeg is, decodes every frame in a child process.",
-       {"data.video-undecodable", "permission.path-not-readable"},
+       {"data.video-undecodable", "data.lfs-pointer", "data.truncated", "render.video-encode", "permission.path-not-readable"},
        {},
        &whole},
       {"episode.video-playable",

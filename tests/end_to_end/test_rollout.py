@@ -178,6 +178,27 @@ class Rollout(unittest.TestCase):
         self.assertIn("9 of 10", results)
         self.assertIn("no whole record", results)
 
+    def test_what_is_no_video_is_named(self):
+        small = (ROOT / "tests/fuzz/corpus/mp4/small.mp4").read_bytes()
+        for content, words in ((b"hello world\nmore\n", "a text"), (b'{"a": 1}\n', "a JSON text"), (bytes(3000), "zero bytes"), (b"\x89PNG\r\n\x1a\n" + bytes(90), "a PNG picture"),
+                               (b"PK\3\4" + bytes(90), "a zip archive"), (b"PAR1" + bytes(90), "a Parquet file"), (b"RIFF\0\0\0\0WAVE" + bytes(90), "a WAV sound"),
+                               ((ROOT / "reference/policy/model.safetensors").read_bytes(), "a safetensors file"), ("größer ".encode() * 200, "a text"),
+                               (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 99\n", "a Git LFS pointer"), (b"<!DOCTYPE html>\n<html>", "an HTML page")):
+            with self.subTest(words):
+                path = self.root / "v.mp4"
+                path.write_bytes(content)
+                process = run("video", "check", path, "--json")
+                whole = self.status(document(process), "episode.video-whole")
+                self.assertEqual((process.returncode, whole["status"]), (1, "fail"))
+                self.assertIn(words, whole["summary"])
+                self.assertNotIn("AV1", json.dumps(whole["fix"]))
+        path.write_bytes(small[:100])
+        self.assertIn("incomplete", self.status(document(run("video", "check", path, "--json")), "episode.video-whole")["summary"])
+        path.write_bytes(b"\x1a\x45\xdf\xa3" + bytes(90))
+        process = run("video", "check", path, "--json", env={"PATH": "/nonexistent", "FIRSTFAULT_FFMPEG": ""})
+        whole = self.status(document(process), "episode.video-whole")
+        self.assertEqual((process.returncode, whole["status"], whole["causes"]), (0, "warn", ["render.video-encode"]))
+
     def test_videos_that_are_named_and_absent(self):
         old = episodes.lerobot_old([1, 0] * 10)
         old["video_paths"] = ["outputs/eval/videos/eval_episode_0.mp4", "outputs/eval/videos/eval_episode_1.mp4"]
