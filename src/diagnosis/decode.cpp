@@ -93,6 +93,18 @@ std::string_view hub_of(std::string_view gfx) {
   return "gfx9 (gfx900..gfx950, GC 9.x)";
 }
 
+/// The name that every generation with this register (gfx10 and later print GCVM_…) gives a client number; empty when they differ.
+std::string_view client_everywhere(const Value& clients, std::uint64_t number) {
+  std::string_view name;
+  for (const auto& [hub, table] : clients["gfxhub"].members()) {
+    if (hub.starts_with("gfx9")) continue;
+    const auto& ids = table["ids"].items();
+    if (number >= ids.size() || (!name.empty() && ids[number].as_text() != name)) return {};
+    name = ids[number].as_text();
+  }
+  return name;
+}
+
 std::string decode_vm_fault(std::string_view value, const Knowledge& k, std::string_view gfx) {
   const auto code = decoded_number(value);
   if (!code || *code < 0) return {};
@@ -102,6 +114,7 @@ std::string decode_vm_fault(std::string_view value, const Knowledge& k, std::str
   std::string out = fmt::format("Page fault status 0x{:08x}:", *code);
   if (*code == 0) return out + " nothing was latched; the status belongs to an earlier fault or was cleared by it.";
   const auto status = static_cast<std::uint64_t>(*code);
+  bool named = known;
   for (const Value& field : clients["fault_status_layout"][layout].items()) {
     if (field["word"].as_text() == "HI32") continue;
     const auto width = static_cast<unsigned>(std::clamp<std::int64_t>(field["width"].as_int(), 1, 32));
@@ -120,6 +133,9 @@ std::string decode_vm_fault(std::string_view value, const Knowledge& k, std::str
     } else if (name == "CID" && known) {
       const auto& ids = clients["gfxhub"][hub_of(gfx)]["ids"].items();
       if (bits < ids.size()) out += fmt::format(" client {} (if the gfx hub reported it),", ids[bits].as_text());
+    } else if (name == "CID" && !client_everywhere(clients, bits).empty()) {
+      out += fmt::format(" client {} (if the gfx hub of a gfx10 or later reported it),", client_everywhere(clients, bits));
+      named = true;
     } else if (name == "RW") {
       out += bits != 0 ? " write," : " read,";
     } else if (name == "WALKER_ERROR" && bits != 0) {
@@ -141,7 +157,7 @@ std::string decode_vm_fault(std::string_view value, const Knowledge& k, std::str
     }
   }
   out.back() = '.';
-  if (!known) out += " The target is not known, so the client is not named.";
+  if (!named) out += " The target is not known, so the client is not named.";
   return out;
 }
 

@@ -87,7 +87,9 @@ void tail(std::string_view text, FactSink& sink) {
 void memory_growth(std::string_view text, FactSink& sink) {
   // The unit stands behind the number ("mem: 12.1 GiB") or in the name ("rss_gb=41.2").
   static const RE2 reading(
-      R"re((?i)\b[a-z_]*(?:mem(?:ory)?|vram|allocated|rss)[a-z_]*?(?:_([gm])i?b)?["']?[^\w.+-]{1,4}(\d+(?:\.\d+)?)\s*(?:([gm])(?:i?b)?\b)?)re");
+      R"re((?i)\b[a-z_]*(?:mem(?:ory)?|vram|allocated|rss)[a-z_]*?(?:_([gm])i?b)?["']?[^\w.+-]{1,6}(\d+(?:\.\d+)?)\s*(?:([gm])(?:i?b)?\b)?)re");
+  // torch.cuda.memory_allocated() and its kin count bytes: a large whole number without a unit.
+  static const RE2 bytes(R"((?i)memory_(?:allocated|reserved)(?:\(\w*\))?["']?[^\w.+-]{1,4}(\d{8,15})\b)");
   static const RE2 counted(R"((?i)\b(?:step|iter(?:ation)?|epoch|batch)\W{0,4}\d)");
   std::vector<Point> points;
   bool grows = true;
@@ -95,8 +97,12 @@ void memory_growth(std::string_view text, FactSink& sink) {
     double value = 0;
     std::string named, unit;
     if (line.size() > max_series_line || points.size() >= max_points || !RE2::PartialMatch(piece(line), counted)) return;
-    if (!RE2::PartialMatch(piece(line), reading, &named, &value, &unit) || (named.empty() && unit.empty())) return;
-    if (lower(unit.empty() ? named : unit) == "m") value /= 1024;
+    if (RE2::PartialMatch(piece(line), bytes, &value)) {
+      value /= 1024.0 * 1024.0 * 1024.0;
+    } else {
+      if (!RE2::PartialMatch(piece(line), reading, &named, &value, &unit) || (named.empty() && unit.empty())) return;
+      if (lower(unit.empty() ? named : unit) == "m") value /= 1024;
+    }
     if (!points.empty() && value <= points.back().value) grows = false;
     points.push_back({value, number});
   });

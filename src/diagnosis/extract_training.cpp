@@ -107,7 +107,7 @@ std::vector<Record> records_of(std::string_view text) {
       std::string key, value;
       while (RE2::FindAndConsume(&rest, pair, &key, &value)) take(record, key, metric(value));
       // A number alone after "loss" is no metric record ("loss 0.4 (see below)"): want the step or a second quantity.
-      if (record.loss && (record.step || record.grad || record.lr)) out.push_back(record);
+      if ((record.loss && (record.step || record.grad || record.lr)) || (record.step && record.grad)) out.push_back(record);
       begin = end;
     }
   });
@@ -225,6 +225,9 @@ void gradient_facts(const std::vector<Record>& records, FactSink& sink) {
     const double early = std::max(norms[0], norms[1]);
     const double late = std::min(norms[norms.size() - 1], norms[norms.size() - 2]);
     if (early > 0) sink.number("train.grad.runaway", late / early);
+  } else if (norms.size() == 3 && norms[0] > 0 && norms[1] > 5 * norms[0] && norms[2] > 5 * norms[1] && norms[2] > 100) {
+    // Of three records only a steady growth to a large norm counts: the first norm of a run may be small.
+    sink.number("train.grad.runaway", norms[2] / norms[0]);
   }
   sink.number("train.grad.nonfinite", bad);
   sink.number("train.grad.zero_run", zero_longest);

@@ -9,6 +9,7 @@
 #include "diagnosis/decode.h"
 #include "diagnosis/match.h"
 #include "diagnosis/undecided.h"
+#include "diagnosis/wording.h"
 #include "knowledge/impl.h"
 
 namespace ff::diagnosis {
@@ -67,6 +68,7 @@ class Judge {
       for (const Candidate& c : candidates_)
         if (covered_by(*c.cause, id)) used.insert(id);
     for (Candidate& c : candidates_) out.diagnoses.push_back(std::move(c.diagnosis));
+    word_for_evidence(evidence_, matcher_, knowledge_, out.diagnoses);
     benign(out, used);
     for (std::string& id : ask_what_decides(evidence_, knowledge_, used, out.diagnoses)) used.insert(std::move(id));
     unexplained(out, used);

@@ -23,13 +23,14 @@ class Matcher {
   explicit Matcher(const Evidence& evidence);
   /// Whether the condition holds; then what made it hold is added to the trace (nothing for `none` and `absent`).
   [[nodiscard]] bool holds(const knowledge::Condition& condition, Trace& trace) const;
+  /// All values of "$fact:NAME" or "$signal:ID.FIELD".
+  [[nodiscard]] std::vector<std::string> lookup(std::string_view reference) const;
 
  private:
   [[nodiscard]] bool signal_holds(const knowledge::Condition& condition, Trace& trace) const;
   [[nodiscard]] bool fact_holds(const knowledge::Condition& condition, Trace& trace) const;
   [[nodiscard]] std::vector<const Sighting*> sightings(std::string_view id) const;
   [[nodiscard]] std::vector<const Fact*> facts(std::string_view name) const;
-  [[nodiscard]] std::vector<std::string> lookup(std::string_view reference) const;
 
   const Evidence& evidence_;
   knowledge::Lookup lookup_;

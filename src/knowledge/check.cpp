@@ -31,6 +31,7 @@ class Checker {
     for (const Cause& c : bundle_.causes) cause(c);
     std::size_t number = 0;
     for (const Value& entry : table("undecided")["messages"].items()) undecided(entry, ++number);
+    wording();
   }
 
  private:
@@ -105,6 +106,34 @@ class Checker {
       if (c["when"].as_text().empty()) say("candidates", fmt::format("{}: 'when' is missing", id), "what is seen when it is this cause");
       if (!proofs_.is_command(c["ask"].as_text())) say("candidates", fmt::format("{}: '{}' is no command", id, c["ask"].as_text()));
     }
+  }
+
+  /// Table `wording`: references that can be answered, proofs that are commands.
+  void wording() {
+    const auto say = [&](std::string what) { problems_.push_back(Error{std::move(what), "tables/wording.yaml", {}, 3}); };
+    for (const Value& entry : table("wording")["placeholders"].items()) {
+      if (entry["name"].as_text().empty() || entry["from"].items().empty()) say("a placeholder needs 'name' and 'from'");
+      for (const Value& reference : entry["from"].items()) {
+        const std::string_view text = reference.as_text();
+        if (!answerable(text)) say(fmt::format("placeholder '{}': there is no '{}'", entry["name"].as_text(), text));
+      }
+    }
+    for (const auto& [layer, commands] : table("wording")["windows"]["proofs"].members())
+      for (const Value& command : commands.items())
+        if (!proofs_.is_command(command.as_text())) say(fmt::format("proofs of '{}': '{}' is no command", layer, command.as_text()));
+  }
+
+  [[nodiscard]] bool answerable(std::string_view reference) const {
+    if (reference.starts_with("$fact:")) return facts_.known(reference.substr(6));
+    if (!reference.starts_with("$signal:")) return false;
+    reference.remove_prefix(8);
+    const auto dot = reference.rfind('.');
+    if (dot == std::string_view::npos) return false;
+    const std::string group = fmt::format("(?P<{}>", reference.substr(dot + 1));
+    return std::any_of(bundle_.signals.begin(), bundle_.signals.end(), [&](const Signal& s) {
+      return s.id == reference.substr(0, dot) &&
+             std::any_of(s.match.begin(), s.match.end(), [&](const Pattern& p) { return contains(p.text, group); });
+    });
   }
 
   void proof(const Cause& c, const Origin& at, const std::vector<std::string>& lines) {
