@@ -216,7 +216,8 @@ std::vector<Check> table() {
            "it.",
            {"data.layout"}, [](const Survey& s) { return fmt::format("{} data files are where the metadata says", s.dataset.files.size()); }),
       make("dataset.metadata", "Do totals, splits and feature descriptions agree?",
-           "Compares info.json with the episode list, the task list and the Parquet footers.", {"data.metadata-mismatch"},
+           "Compares info.json with the episode list, the task list and the Parquet footers, and its size limits with the files.",
+           {"data.metadata-mismatch"},
            [](const Survey& s) {
              return fmt::format("{} episodes, {} frames and {} tasks as stated", s.dataset.episodes.size(), s.dataset.total_frames,
                                 s.dataset.tasks.size());

@@ -128,6 +128,10 @@ Result<Dataset> parse_info(std::string_view json, const std::string& where) {
     field_finding(d, "meta/info.json", "chunks_size is " + (*info)["chunks_size"].to_string() + ", not a positive count");
     d.chunks_size = 1000;
   }
+  // LeRobot 0.6 refuses a limit that is not above zero when it loads the set, whatever it is loaded for.
+  for (const char* name : {"data_files_size_in_mb", "video_files_size_in_mb"})
+    if (const Value* limit = info->find(name); d.format == Format::v30 && limit != nullptr && !(limit->is_number() && limit->as_real() > 0))
+      field_finding(d, "meta/info.json", fmt::format("{} is {}, not a positive number: LeRobot 0.6 does not load the set", name, limit->to_string()));
   d.data_path = (*info)["data_path"].as_text();
   d.video_path = (*info)["video_path"].as_text();
   if (d.data_path.empty()) field_finding(d, "meta/info.json", "data_path, the template of the data files' names, is missing");

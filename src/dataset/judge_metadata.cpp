@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -25,6 +26,7 @@ class Judge {
     files();
     schema();
     videos();
+    if (d_.format == Format::v30) limits();
     leftovers();
     return std::move(out_);
   }
@@ -209,6 +211,61 @@ class Judge {
     }
     if (missing > most_per_kind)
       add("dataset.videos-present", true, "data.video-missing", fmt::format("{} videos are missing in all", missing), "videos");
+  }
+
+  /// What info.json allows a file and a folder against what they are. Loading never looks at it; whoever appends, merges or splits does
+  /// (dataset_writer.py, aggregate.py): a file with a single episode may be as large as it is, and sizes are estimated before a file ends.
+  void limits() {
+    std::map<std::pair<std::string, bool>, std::size_t> episodes;  // file, of video: episodes in it
+    std::int64_t last_number = -1;
+    std::string last_name;
+    for (const auto& e : d_.episodes) {
+      const auto count = [&](const std::string& path, std::int64_t number, bool video) {
+        ++episodes[{path, video}];
+        if (number <= last_number) return;
+        last_number = number;
+        last_name = path;
+      };
+      count(fill_template(d_.data_path, {{"chunk_index", e.data_chunk}, {"file_index", e.data_file}}), e.data_file, false);
+      for (const auto& [camera, span] : e.videos)
+        if (const auto path = video_file(d_, camera, e)) count(*path, span.file, true);
+    }
+    if (last_number >= d_.chunks_size)
+      add("dataset.layout", false, "data.layout",
+          fmt::format("{} has the number {}, but a folder holds files 0 to {} (chunks_size {}): whoever appends goes on counting in this folder "
+                      "without end",
+                      last_name, last_number, d_.chunks_size - 1, d_.chunks_size),
+          last_name, Value::object({{"file_index", last_number}, {"chunks_size", d_.chunks_size}}));
+    for (const bool video : {false, true}) {
+      const char* name = video ? "video_files_size_in_mb" : "data_files_size_in_mb";
+      const double limit = d_.info[name].as_real(0);
+      if (d_.info.find(name) == nullptr) {
+        if (!video || !d_.cameras().empty())
+          add("dataset.metadata", false, "data.metadata-mismatch",
+              fmt::format("info.json has no {}: LeRobot before 0.6 cannot append to the set or merge it", name));
+        continue;
+      }
+      constexpr double mb = 1024.0 * 1024, tolerance = 1.5;
+      if (!(limit > 0)) continue;
+      std::size_t over = 0;
+      double largest = 0;
+      std::string path;
+      for (const auto& [file, count] : episodes) {
+        std::error_code error;
+        const auto bytes = file.second == video && count > 1 ? fs::file_size(fs::path(d_.root) / file.first, error) : 0;
+        if (error || static_cast<double>(bytes) <= tolerance * limit * mb) continue;
+        ++over;
+        if (static_cast<double>(bytes) / mb <= largest) continue;
+        largest = static_cast<double>(bytes) / mb;
+        path = file.first;
+      }
+      if (over > 0)
+        add("dataset.metadata", false, "data.metadata-mismatch",
+            fmt::format("{} has {:.3g} MiB with several episodes, but info.json allows a file {:.3g} ({}){}: it was not written by these rules, and "
+                        "what is appended makes files of another size",
+                        path, largest, limit, name, over > 1 ? fmt::format("; so have {} more", over - 1) : ""),
+            path, Value::object({{"field", name}, {"stated_mb", limit}, {"largest_mb", largest}, {"files", over}}));
+    }
   }
 
   void leftovers() {

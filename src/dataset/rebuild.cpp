@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <expected>
 #include <filesystem>
 #include <functional>
@@ -355,6 +356,17 @@ class Writer {
     return {};
   }
 
+  /// LeRobot's limits are whole numbers above zero. Videos are taken over as they are: a limit that they do not keep is raised to what they have.
+  void state_limit(const char* name, double standard, const char* folder) {
+    const double stated = info_[name].is_number() && info_[name].as_real() > 0 ? info_[name].as_real() : standard;
+    double largest = 0;
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(full(folder), error), end; !error && it != end; it.increment(error))
+      if (const auto bytes = it->is_regular_file(error) ? it->file_size(error) : 0; !error)
+        largest = std::max(largest, static_cast<double>(bytes) / (1024 * 1024));
+    info_.set(name, static_cast<long long>(std::ceil(std::min(largest > stated ? largest : stated, 1e9))));
+  }
+
   Result<void> metadata() {
     progress_("writing metadata");
     const auto episodes = static_cast<std::int64_t>(plan_.episodes.size());
@@ -368,8 +380,8 @@ class Writer {
                 format_ == Format::v30 ? data_files_.back().chunk + 1 : (episodes + described_.chunks_size - 1) / described_.chunks_size);
     info_.set("chunks_size", described_.chunks_size);
     if (format_ == Format::v30) {
-      if (!info_["data_files_size_in_mb"].is_number()) info_.set("data_files_size_in_mb", 100);
-      if (!info_["video_files_size_in_mb"].is_number()) info_.set("video_files_size_in_mb", 200);
+      state_limit("data_files_size_in_mb", default_file_mb, "data");
+      state_limit("video_files_size_in_mb", 200, "videos");
     }
     info_.set("data_path", data_path_);
     info_.set("video_path", described_.cameras().empty() ? Value() : Value(video_path_));

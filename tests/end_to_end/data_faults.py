@@ -156,6 +156,19 @@ def jsonl(name, change):
     return edit
 
 
+def limit(name, pattern, share):
+    """A limit of info.json that the files do not keep: `share` of what the largest has."""
+    def edit(root, rng):
+        largest = max(p.stat().st_size for p in root.glob(pattern)) / 2**20
+        edit_json(root / "meta/info.json", lambda i: i.update({name: largest * rng.uniform(*share)}))
+    return edit
+
+
+def no_limit(root, rng):
+    name = rng.choice(["data_files_size_in_mb", "video_files_size_in_mb"])
+    edit_json(root / "meta/info.json", lambda i: i.update({name: rng.choice([0, -100, "100", None, 0.0, [100], True])}))
+
+
 V3, V21, V20 = ({"version": v} for v in ("v3.0", "v2.1", "v2.0"))
 VIDEO3, VIDEO21 = {"version": "v3.0", "video": True}, {"version": "v2.1", "video": True}
 # name: (dataset, mutation, cause that must be named)
@@ -231,6 +244,11 @@ KINDS = {
     "two rows swapped, v2.0": (V20, swap_rows, "data.row-order"),
     "a frame lost, v2.0": (V20, drop_row, "data.frame-gap"),
     "std of the action, v2.0": (V20, edit_stats("action", "std", 3.0), "data.statistics"),
+    "data files beyond their limit": (V3, limit("data_files_size_in_mb", "data/*/*.parquet", (0.05, 0.6)), "data.metadata-mismatch"),
+    "videos beyond their limit": (VIDEO3, limit("video_files_size_in_mb", "videos/*/*/*.mp4", (0.05, 0.6)), "data.metadata-mismatch"),
+    "a limit of size that is none": (VIDEO3, no_limit, "data.metadata-mismatch"),
+    "no limit of size": (V3, edit_info(lambda i: i.pop("data_files_size_in_mb", None)), "data.metadata-mismatch"),
+    "more files in a folder than it holds": (V3, edit_info(lambda i: i.update(chunks_size=1)), "data.layout"),
     "windows that overlap": (VIDEO3, episode(overlap), "data.video-misaligned"),
 }
 

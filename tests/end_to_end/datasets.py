@@ -130,7 +130,7 @@ def mp4(frames, fps=FPS, width=64, height=48, codec=b"avc1"):
 
 def info(version, lengths, video, image=False):
     v3 = version == "v3.0"
-    out = {"codebase_version": version, "robot_type": "test", "total_episodes": len(lengths), "total_frames": sum(lengths), "total_tasks": len(TASKS), "chunks_size": 1000, "fps": FPS,
+    out = {"codebase_version": version, "robot_type": "test", "total_episodes": len(lengths), "total_frames": sum(lengths), "total_tasks": len(TASKS), "chunks_size": 1000, "fps": FPS, **({"data_files_size_in_mb": 100, "video_files_size_in_mb": 200} if v3 else {}),
            "splits": {"train": f"0:{len(lengths)}"},
            "data_path": "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet" if v3 else "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
            "video_path": ("videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4" if v3 else "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4") if video else None,
