@@ -18,6 +18,7 @@
 #include "training/command.h"
 #include "training/judge.h"
 #include "training/performance.h"
+#include "training/resume_difference.h"
 #include "training/statistics.h"
 
 namespace ff::training {
@@ -413,19 +414,20 @@ void try_command_resume(const CheckContext& context, Work& work) {
     return;
   }
   const std::string what = loss.step ? loss.what : "weights after the last step";
-  // Where the sampler's position is not saved the batches differ, and with them every loss; then only the level can be compared.
-  const auto* sampler = work.checkpoints && *work.checkpoints && !(*work.checkpoints)->checkpoints.empty()
-                            ? (*work.checkpoints)->checkpoints.back().part("sampler")
-                            : nullptr;
-  const bool new_order = sampler != nullptr && !sampler->present;
-  if (loss.largest < 0.02 || (new_order && loss.largest < 0.6)) {
-    answer = CheckResult::pass(fmt::format("it goes on at the same level, not to the bit; the first difference is in {}{}", what,
-                                           new_order ? " (this program saves no sampler position, so the batches differ)" : ""),
-                               measured);
+  const bool has_checkpoint = work.checkpoints && *work.checkpoints && !(*work.checkpoints)->checkpoints.empty();
+  const auto again = work.tried.find("step.reproducible");
+  const auto difference =
+      resume_difference(has_checkpoint ? &(*work.checkpoints)->checkpoints.back() : nullptr,
+                        again == work.tried.end() || (again->second.status != Status::warn && again->second.status != Status::fail));
+  if (!difference.why.empty()) measured.set("why", difference.why);
+  const std::string because = difference.why.empty() ? "" : "; " + difference.why;
+  if (loss.largest < difference.allowed) {
+    answer = CheckResult::pass(fmt::format("it goes on at the same level, not to the bit; the first difference is in {}{}", what, because), measured);
     return;
   }
-  answer = CheckResult::fail("training.resume-state-missing", "the continued run is another one; the first difference is in " + what, measured)
-               .because({"straight and continued run", 0, what});
+  answer =
+      CheckResult::fail("training.resume-state-missing", "the continued run is another one; the first difference is in " + what + because, measured)
+          .because({"straight and continued run", 0, what});
 }
 
 }  // namespace ff::training

@@ -301,6 +301,14 @@ class Workloads(unittest.TestCase):
         os.environ["TOY_COUNTER"] = str(self.root / "count")
         return self.climb(rung, "--workload", "command", "--", sys.executable, program, "{out}", "{steps}", "{save_every}", "{resume:--resume}", *words)
 
+    def test_which_piece_is_not_restored_is_said_where_the_files_tell_it(self):
+        fault, checks = self.toy("resume", "--wrong", "lerobot")
+        self.assertEqual(checks["resume.continues"]["status"], "pass", checks["resume.continues"])
+        self.assertIn("before it opens its loader", checks["resume.continues"]["summary"])
+        self.assertNotIn("sampler", checks["resume.continues"]["summary"])
+        fault, checks = self.toy("resume", "--wrong", "lerobot-no-sampler")
+        self.assertIn("holds no sampler position", checks["resume.continues"]["summary"])
+
     def test_what_moves_is_read_from_two_checkpoints(self):
         fault, checks = self.toy("step")
         self.assertIsNone(fault, checks)

@@ -3,6 +3,7 @@
 Checkpoints as HF Trainer lays them out. Wrong kinds: head-stands (a trained group never moves), frozen-moves, hides-failure (a save
 that fails is passed over, its directory stays and "last" points to it), torn-name (a failed save ends the program and stays under
 its final name), flaky (every second restore begins elsewhere), says-done (nothing can be saved and it ends regularly).
+lerobot (with lerobot-no-sampler): as lerobot lays them out, and the losses after a resumption are as large, not the same.
 no-steps is none: records as HF Trainer prints them, without their step.
 """
 import json, os, pathlib, shutil, sys
@@ -22,7 +23,24 @@ def weights(step):
     return value
 
 
+def save_as_lerobot(step):
+    model, state = (out / f"checkpoints/{step:06d}" / name for name in ("pretrained_model", "training_state"))
+    for place in (model, state):
+        place.mkdir(parents=True)
+    tensor = safetensors({"x": ("F32", (4,), floats(1, 2, 3, 4))})
+    (model / "model.safetensors").write_bytes(safetensors({name: ("F32", (len(v),), floats(*v)) for name, v in weights(step).items()}))
+    for name, value in (("config.json", {"type": "act"}), ("train_config.json", {"steps": steps})):
+        (model / name).write_text(json.dumps(value))
+    (state / "training_step.json").write_text(json.dumps({"step": step, **({"batch_size": 2, "num_processes": 1} if wrong == "lerobot" else {})}))
+    (state / "scheduler_state.json").write_text(json.dumps({"last_epoch": step}))
+    (state / "optimizer_param_groups.json").write_text("[]")
+    for name in ("optimizer_state", "rng_state"):
+        (state / f"{name}.safetensors").write_bytes(tensor)
+
+
 def save(step):
+    if wrong.startswith("lerobot"):
+        return save_as_lerobot(step)
     final = out / f"checkpoint-{step}"
     place = final if wrong in ("torn-name", "hides-failure") else out / "saving"
     shutil.rmtree(place, ignore_errors=True)
@@ -47,10 +65,10 @@ def save(step):
 out.mkdir(parents=True, exist_ok=True)
 step = 0
 if "--resume" in sys.argv:
-    step = max(int(p.name[11:]) for p in out.glob("checkpoint-*"))
+    step = max(int(p.name.removeprefix("checkpoint-")) for p in [*out.glob("checkpoint-*"), *out.glob("checkpoints/0*")])
     print(f"Resumed training from step {step}")
 print(f"num_learnable_params={SIZES['body.weight'] + SIZES['head.weight']}\nnum_total_params={sum(SIZES.values())}")
-shift = 0
+shift = 0.08 if wrong.startswith("lerobot") and step else 0
 if wrong == "flaky" and step:
     counter = pathlib.Path(os.environ["TOY_COUNTER"])
     count = int(counter.read_text()) if counter.exists() else 0
