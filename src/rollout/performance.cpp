@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "check/once.h"
 #include "facts/machine.h"
 #include "gpu/name.h"
 #include "python/python.h"
@@ -69,10 +70,11 @@ void from_lerobot(const CheckContext& context, const LerobotRun& run, Performanc
     const auto& model = context.machine.host.cpu_model;
     p.device = "cpu" + (model ? ": " + *model : "");
   } else {
-    p.device = gpu::device_name("gpu");
+    p.device = once(context, "device name: gpu", [] { return gpu::device_name("gpu"); });
   }
   if (!p.device.empty()) p.from["device"] = "lerobot-eval's words";
-  const auto versions = python::versions_of(python::interpreter_of(context.inputs.python));
+  const auto interpreter = python::interpreter_of(context.inputs.python);
+  const auto versions = once(context, "versions: " + interpreter, [&] { return python::versions_of(interpreter); });
   p.versions.insert(versions.begin(), versions.end());
   if (!versions.empty()) p.from["versions"] = "--python";
   from_policy(run.policy, p);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "check/once.h"
 #include "facts/machine.h"
 #include "gpu/name.h"
 #include "python/python.h"
@@ -111,7 +112,8 @@ class Reader {
       out_.device = "cpu" + (model ? ": " + *model : "");
     } else {
       // PyTorch says "cuda" for both vendors' devices.
-      const std::string name = gpu::device_name(kind.starts_with("hip") ? "hip" : context_.inputs.device == "cuda" ? "cuda" : "gpu");
+      const std::string which = kind.starts_with("hip") ? "hip" : context_.inputs.device == "cuda" ? "cuda" : "gpu";
+      const std::string name = once(context_, "device name: " + which, [&] { return gpu::device_name(which); });
       if (!name.empty())
         out_.device = name;
       else if (!who.empty())
@@ -127,7 +129,7 @@ class Reader {
          {std::pair{own, "the command's interpreter"},
           {context_.inputs.python.empty() ? std::string() : python::interpreter_of(context_.inputs.python), "--python"}}) {
       if (interpreter.empty() || !out_.versions.empty()) continue;
-      out_.versions = python::versions_of(interpreter);
+      out_.versions = once(context_, "versions: " + interpreter, [&] { return python::versions_of(interpreter); });
       if (!out_.versions.empty()) out_.from["versions"] = who;
     }
     // A launcher, a shell script or a container: what the program itself printed.

@@ -322,7 +322,7 @@ out = pathlib.Path(next(a for a in sys.argv if a.startswith("--output_dir=")).sp
         program = self.root / "env/bin/lerobot-eval"
         program.write_text(self.EVAL.format(python=sys.executable, root=str(self.root), body=body))
         program.chmod(0o755)
-        done = run("check", "--workload", "lerobot", "--python", self.root / "env", "--policy", self.root / "policy", "--dataset", self.dataset, "--device", "cpu", "--rung", rung, "--runs", self.root / "runs",
+        done = run("check", "--workload", "lerobot", "--python", self.root / "env", "--policy", self.root / "policy", "--dataset", self.dataset, "--device", "cpu", *(["--rung", rung] if rung else ["--only", "episode.performance", "--only", "evaluation.performance", "--keep-going"]), "--runs", self.root / "runs",
                    "--json", "--", *words)
         value = document(done)
         return done.returncode, {c["id"]: c for r in value["rungs"] for c in r["checks"]}
@@ -352,6 +352,15 @@ out = pathlib.Path(next(a for a in sys.argv if a.startswith("--output_dir=")).sp
         words = json.loads((self.root / "argv").read_text())
         self.assertLessEqual({f"--policy.path={self.root / 'policy'}", "--env.type=pusht", "--eval.n_episodes=40", "--policy.device=cpu", "--seed=7"}, set(words))
         self.assertNotIn("--policy.n_action_steps=4", words, "what is for lerobot-train stays with lerobot-train")
+
+    def test_what_costs_a_process_is_asked_once_a_climb(self):
+        python = self.root / "env/bin/python"
+        python.unlink()
+        python.write_text(f'#!/bin/sh\nprintf "%s " "$@" | tr "\\n" " " >> {self.root}/calls; echo >> {self.root}/calls\nexec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+        self.climb(self.results([True] * 30 + [False] * 10), "--eval.n_episodes=40", rung=None)
+        versions = [line for line in (self.root / "calls").read_text().splitlines() if "torchcodec" in line and "gym-pusht" in line]
+        self.assertEqual(len(versions), 1, versions)
 
     def test_an_evaluation_that_dies_names_the_cause_of_its_own_words(self):
         code, checks = self.climb("sys.exit('ImportError: Cannot initialize a EGL device display. This likely means that your EGL driver does not support the PLATFORM_DEVICE extension.')", rung="episode")
