@@ -130,7 +130,8 @@ int check(CheckOptions options) {
   if (!run) return report_error(run.error());
   const auto session = run_check_session(options, "", *run);
   if (!session) return report_error(*run, session.error());
-  const int exit_code = session->climb.exit_code();
+  // Nothing wrong (0) must not be said of what nothing was said about.
+  const int exit_code = session->climb.judged_nothing() && options.only.empty() ? 3 : session->climb.exit_code();
   if (auto finished =
           run->finish(exit_code, Value::object({{"first_fault", session->climb.first_fault.empty() ? Value() : Value(session->climb.first_fault)}}));
       !finished)

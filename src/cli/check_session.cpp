@@ -78,6 +78,11 @@ void compare_with_parent(const Result<capture::Capture>& before, const std::stri
     session.notes.push_back("the capture of the run before cannot be read, so nothing is said about what changed: " + before.error().to_string());
     return;
   }
+  if (const std::string other = capture::different_machines(*before, session.capture); !other.empty()) {
+    session.notes.push_back("the run before judged another machine, so what differs is no change and is not listed: " + other +
+                            "; firstfault diff compares any two captures");
+    return;
+  }
   const auto difference = capture::diff(*before, session.capture);
   session.changed = capture::diff_to_value(difference, *before, session.capture, parent, "this run");
   const auto groups = difference.groups_changed();

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "capture/redact.h"
 #include "cli/command.h"
 #include "cli/ops_runs.h"
@@ -28,6 +30,17 @@ struct OpsRunOptions {
   std::string runs;
 };
 
+/// The names in a list that none of the suite's operators has.
+Result<void> known_native(const std::vector<std::string>& given, std::string_view option, std::string compute::NativeOperator::* member) {
+  std::vector<std::string> known;
+  for (const auto& one : compute::native_operators())
+    if (std::ranges::find(known, one.*member) == known.end()) known.push_back(one.*member);
+  for (const auto& name : given)
+    if (std::ranges::find(known, name) == known.end())
+      return usage_error(fmt::format("no native operator has \"{}\"", name), std::string(option), "known: " + join(known, ", "));
+  return {};
+}
+
 /// `ops run`: one layer a run, because a fault of the layer below would be reported by the one above too.
 int ops_run(const OpsRunOptions& o) {
   if (o.operators.plant == "help") {
@@ -41,6 +54,8 @@ int ops_run(const OpsRunOptions& o) {
   if (o.torch) return ops_run_torch({.operators = o.operators, .python = o.python, .runs = o.runs, .json = o.json, .all = o.all});
   if (!o.operators.plant.empty())
     if (auto known = compute::known_planted_fault(o.operators.plant, false); !known) return report_error(known.error());
+  if (auto known = known_native(o.operators.families, "--family", &compute::NativeOperator::family); !known) return report_error(known.error());
+  if (auto known = known_native(o.operators.dtypes, "--dtype", &compute::NativeOperator::dtype); !known) return report_error(known.error());
   auto run = run::Run::create(run::runs_root(o.runs), {.command = "ops", .argv = capture::redact_arguments(redacted_command_line()), .parent = ""});
   if (!run) return report_error(run.error());
   const InterruptRequest interrupt(InterruptRequest::Children::end);
@@ -49,8 +64,8 @@ int ops_run(const OpsRunOptions& o) {
   progress.clear();
   if (!result) return report_error(*run, result.error().error);
   if (result->operators.empty() && result->interrupted.empty())
-    return report_error(
-        *run, Error{"no operator fits --family, --dtype and --name together", "ops run --native", "firstfault ops run --native --all lists them", 2});
+    return report_error(*run, Error{"no operator fits --family, --dtype and --name together", "ops run --native",
+                                    "firstfault ops run --native --device cpu --all lists them", 2});
   Value document = compute::operators_document(*result);
   document.set("run", run->path());
   if (auto written = run->write("ops.json", to_json(document, 1) + "\n"); !written) return report_error(written.error());

@@ -109,6 +109,15 @@ RungStatus judge(const std::vector<CheckResult>& checks) {
   return status;
 }
 
+/// A rung that nothing speaks against holds only when something speaks for it. Else: what it lacks.
+std::string why_not_judged(const RungEntry& entry, const std::vector<CheckResult>& checks, const CheckContext& context) {
+  if (entry.unseen != nullptr)
+    if (std::string unseen = entry.unseen(context); !unseen.empty()) return unseen;
+  if (std::ranges::any_of(checks, [](const CheckResult& check) { return check.status == Status::pass; })) return {};
+  const auto skipped = std::ranges::find(checks, Status::skip, &CheckResult::status);
+  return skipped == checks.end() ? "" : "no check passed; the first that was skipped is " + skipped->id + ": " + skipped->summary;
+}
+
 }  // namespace
 
 std::string_view status_name(RungStatus status) {
@@ -143,6 +152,15 @@ int Climb::exit_code() const {
     errored = errored || rung.status == RungStatus::error;
   }
   return errored ? 3 : 0;
+}
+
+bool Climb::judged_nothing() const {
+  bool tried = false;
+  for (const auto& rung : rungs) {
+    if (rung.status != RungStatus::skip && rung.status != RungStatus::not_reached) return false;
+    tried = tried || !rung.checks.empty();
+  }
+  return tried;
 }
 
 std::vector<std::string> unknown_checks(const std::vector<std::string>& ids, std::span<const RungEntry> ladder) {
@@ -200,6 +218,12 @@ Climb climb(const CheckContext& context, const Options& options, const Observer&
         }
       }
       rung.status = judge(rung.checks);
+      // Who asks for single checks asks for their answers and not for the rung's.
+      if (options.only_checks.empty() && options.up_to_check.empty() && rung.status != RungStatus::fail && rung.status != RungStatus::error)
+        if (const std::string why = why_not_judged(entry, rung.checks, context); !why.empty()) {
+          rung.status = RungStatus::skip;
+          rung.reason = "not judged: " + why;
+        }
       rung.duration = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
       const bool holds = rung.status != RungStatus::fail && rung.status != RungStatus::error;
       if (!holds && !options.keep_going) stopped_by = climb.first_fault;

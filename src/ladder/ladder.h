@@ -19,6 +19,8 @@ struct RungEntry {
   std::span<const Check> (*checks)();
   /// Why the rung cannot be tried with these inputs; empty: it can.
   std::string (*missing_input)(const CheckInputs&);
+  /// Why checks that passed do not yet say that the rung holds: what it is about was not among the evidence. Empty, or none: they do.
+  std::string (*unseen)(const CheckContext&) = nullptr;
 };
 
 /// The whole ladder, in climbing order. The one place where it is assembled.
@@ -30,7 +32,7 @@ enum class RungStatus { pass, warn, fail, skip, error, not_reached };
 struct RungResult {
   Rung rung{};
   RungStatus status = RungStatus::not_reached;
-  std::string reason;  ///< why it was skipped or not reached
+  std::string reason;  ///< why it was skipped, not reached, or not judged although it was tried
   std::vector<CheckResult> checks;
   std::chrono::microseconds duration{0};
 };
@@ -41,6 +43,8 @@ struct Climb {
   [[nodiscard]] const CheckResult* find(std::string_view check_id) const;
   /// 0 nothing wrong, 1 a check failed, 3 a check could not run (and none failed before it).
   [[nodiscard]] int exit_code() const;
+  /// Rungs were tried, and not one of them could be judged: neither "holds" nor "broken" can be said of anything.
+  [[nodiscard]] bool judged_nothing() const;
 };
 
 struct Options {
@@ -58,7 +62,8 @@ struct Observer {
   std::function<void(const RungResult&)> rung_ended = [](const RungResult&) {};
 };
 
-/// Climbs. A rung holds when no check failed and none errored; the first that does not hold stops the climb.
+/// Climbs. A rung holds when no check failed, none errored and one passed; the first that is broken stops the climb. A rung in which
+/// nothing passed, or whose subject nothing shows (RungEntry::unseen), is not judged: a skip with a reason that says what would judge it.
 /// A check whose `needs` failed or were skipped because of a failure becomes a skip that names the failure.
 /// `fix` and `verify` of a failing check are completed from the knowledge base's text of its first cause.
 Climb climb(const CheckContext& context, const Options& options, const Observer& observer, std::span<const RungEntry> ladder = rungs());

@@ -1,8 +1,10 @@
 #include <array>
 
+#include "capture/capture.h"
 #include "compute/checks.h"
 #include "dataset/checks.h"
 #include "device/checks.h"
+#include "facts/machine.h"
 #include "ladder/ladder.h"
 #include "model/checks.h"
 #include "rollout/checks.h"
@@ -15,6 +17,13 @@ std::string device_input(const CheckInputs& inputs) {
   if (inputs.device == "cpu") return "CPU asked for (--device cpu)";
   if (inputs.device == "cuda") return "CUDA asked for (--device cuda): this rung looks at AMD devices";
   return "";
+}
+
+/// A list of packages or a kernel log passes checks of its own and says nothing about a GPU.
+std::string no_gpu_shown(const CheckContext& context) {
+  if (context.inputs.live || context.capture.kind() != "loose" || !context.machine.gpus.empty()) return "";
+  return "nothing that was given shows a GPU; firstfault snapshot -o machine.tar.zst on that machine, or its /sys/class/kfd/kfd/topology, "
+         "rocminfo or lspci -vvv, would";
 }
 
 std::string compute_input(const CheckInputs& inputs) {
@@ -41,7 +50,7 @@ std::string results_input(const CheckInputs& inputs) {
 
 std::span<const RungEntry> rungs() {
   static constexpr std::array<RungEntry, rung_count> ladder{{
-      {Rung::device, &device::checks, &device_input},
+      {Rung::device, &device::checks, &device_input, &no_gpu_shown},
       {Rung::compute, &compute::checks, &compute_input},
       {Rung::dataset, &dataset::checks, &dataset_input},
       {Rung::model, &model::checks, &model_input},

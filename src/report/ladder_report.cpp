@@ -11,6 +11,7 @@ namespace ff::report {
 namespace {
 
 constexpr std::size_t id_column = 28;
+constexpr std::string_view unjudged = ": what was given is not enough to say that a rung holds.";
 constexpr std::string_view unsaid = "the climb did not end, and nothing is said about what was not tried.";
 
 Value evidence_value(const std::vector<Evidence>& evidence) {
@@ -79,6 +80,12 @@ std::string count_words(const ladder::RungResult& rung) {
   add(passed, "passed");
   add(skipped, "skipped");
   return join(parts, ", ");
+}
+
+/// The counts, the reason, or both where checks were run and the rung was not judged.
+std::string detail_words(const ladder::RungResult& rung) {
+  if (rung.reason.empty()) return count_words(rung);
+  return rung.checks.empty() ? rung.reason : count_words(rung) + "; " + rung.reason;
 }
 
 void bullet(std::string& out, std::string_view text, std::size_t indent, std::size_t width, std::string_view sign = "- ") {
@@ -207,7 +214,7 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
         continue;
       }
     }
-    const std::string detail = rung.reason.empty() ? count_words(rung) : rung.reason;
+    const std::string detail = detail_words(rung);
     out += fmt::format("  {} {} {:<10} ", i + 1, mark(rung.status, style), rung_name(rung.rung)) + style.dim(wrapped(detail, 23, width)) + "\n";
     for (const auto& check : rung.checks) {
       const bool notable = check.status == Status::fail || check.status == Status::error || check.status == Status::warn;
@@ -218,6 +225,8 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
   const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault);
   if (fault != nullptr)
     first_fault_text(out, *fault, style, width);
+  else if (context.interrupted.empty() && climb.judged_nothing())
+    out += "\n" + style.yellow("Nothing was judged") + wrapped(std::string(unjudged), 18, width) + "\n";
   else if (context.interrupted.empty())
     out += "\n" + style.green("No fault found") + " on the rungs that were tried.\n";
   if (!context.interrupted.empty())
@@ -275,7 +284,8 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
   const CheckResult* fault = climb.first_fault.empty() ? nullptr : climb.find(climb.first_fault);
   if (!context.interrupted.empty()) out += "**Interrupted** by " + cell(context.interrupted) + ": " + std::string(unsaid) + "\n\n";
   if (fault == nullptr && context.interrupted.empty()) {
-    out += "**No fault found** on the rungs that were tried.\n\n";
+    out +=
+        climb.judged_nothing() ? "**Nothing was judged**" + std::string(unjudged) + "\n\n" : "**No fault found** on the rungs that were tried.\n\n";
   } else if (fault != nullptr) {
     out += fmt::format("## First fault: `{}`\n\n**{}**\n\n", fault->id, cell(fault->summary));
     if (!fault->causes.empty()) out += "Cause: `" + join(fault->causes, "`, `") + "`\n\n";
@@ -287,8 +297,7 @@ std::string ladder_markdown(const ladder::Climb& climb, const LadderContext& con
   }
   out += "## The ladder\n\n| rung | | |\n|---|---|---|\n";
   for (const auto& rung : climb.rungs)
-    out += fmt::format("| {} | {} | {} |\n", rung_name(rung.rung), ladder::status_name(rung.status),
-                       cell(rung.reason.empty() ? count_words(rung) : rung.reason));
+    out += fmt::format("| {} | {} | {} |\n", rung_name(rung.rung), ladder::status_name(rung.status), cell(detail_words(rung)));
   const auto shown = drawings(climb);
   for (const auto& rung : climb.rungs) {
     if (rung.checks.empty()) continue;

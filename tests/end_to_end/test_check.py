@@ -141,6 +141,39 @@ class Check(unittest.TestCase):
         process = self.check("--from", folder / "dmesg.txt", "--from", folder / "err.txt")
         self.assertIn(f"firstfault explain {folder}/dmesg.txt {folder}/err.txt", " ".join(process.stdout.split()))
 
+    def test_a_rung_does_not_hold_on_evidence_that_shows_no_gpu(self):
+        folder = pathlib.Path(self.runs) / "handed"
+        folder.mkdir(parents=True)
+        given = {
+            "fault.txt": "[   12.000000] amdgpu 0000:03:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32770)\n",
+            "clean.txt": "[    0.000000] Linux version 6.8.0-31-generic (buildd@lcy02)\n[    1.000000] ACPI: bus type PCI registered\n",
+            "pip.txt": "Package    Version\n---------- -------\ntorch      2.6.0+rocm6.2.4\nnumpy      1.26.0\n",
+        }
+        for name, text in given.items():
+            (folder / name).write_text(text)
+        for names in [*([name] for name in given), list(given)]:
+            with self.subTest(names):
+                arguments = [word for name in names for word in ("--from", folder / name)]
+                process = self.check(*arguments)
+                said = " ".join(process.stdout.split())
+                self.assertEqual(process.returncode, 3, process.stdout + process.stderr)
+                self.assertNotIn("holds", said.split("note ")[0].replace("a rung holds", ""))
+                self.assertIn("Nothing was judged", said)
+                self.assertIn("firstfault snapshot", said)
+                report = document(self.check(*arguments, "--json"))
+                self.assertEqual(report["rungs"][0]["status"], "skip")
+                self.assertIn("not judged: nothing that was given shows a GPU", report["rungs"][0]["reason"])
+                self.assertFalse((pathlib.Path(report["run"]) / "restore").exists(), "what was not judged is no point to return to")
+                self.assertIn("Nothing was judged", (pathlib.Path(report["run"]) / "report.md").read_text())
+
+    def test_another_machine_is_no_change_since_the_parent(self):
+        first = document(self.check("--from", BROKEN, "--json"))
+        other = document(self.check("--from", HEALTHY, "--parent", first["run"], "--json"))
+        notes = " ".join(other["notes"])
+        self.assertIn("judged another machine", notes)
+        self.assertNotIn("changed", notes.replace("no change", ""))
+        self.assertNotIn("changed", other)
+
     def with_the_group(self):
         """The broken machine after its fix: the same capture, this user in the group of the device nodes."""
         folder = pathlib.Path(self.runs) / "fixed"
@@ -253,11 +286,11 @@ class Check(unittest.TestCase):
         self.assertNotIn("hf_abc", (pathlib.Path(first["run"]) / "capture/manifest.json").read_text())
 
     def test_parent_states_what_changed(self):
-        first = document(self.check("--from", HEALTHY, "--json"))
-        second = document(self.check("--from", BROKEN, "--parent", first["run"], "--json"))
-        self.assertTrue(second["changed"])
-        self.assertTrue(any("changed since the run before" in n for n in second["notes"]), second["notes"])
-        self.assertTrue(any("layers changed at once" in n for n in second["notes"]), second["notes"])
+        first = document(self.check("--from", BROKEN, "--json"))
+        second = document(self.check("--from", self.with_the_group(), "--parent", first["run"], "--json"))
+        self.assertTrue(second["changed"]["changes"])
+        self.assertTrue(any("changed since the run before (access)" in n for n in second["notes"]), second["notes"])
+        self.assertFalse(any("layers changed at once" in n for n in second["notes"]), second["notes"])
 
     def test_this_machine_answers_and_writes_only_into_its_runs(self):
         with tempfile.TemporaryDirectory() as empty:

@@ -57,6 +57,15 @@ class Native(Base):
         self.assertEqual(process.returncode, 2)
         self.assertIn("short-launch", process.stderr)
 
+    def test_an_unknown_family_or_type_lists_the_known_ones(self):
+        for option, known in (("--family", ("memory", "gemm", "collective")), ("--dtype", ("f32", "bf16"))):
+            with self.subTest(option):
+                process = run("ops", "run", "--native", "--device", "cpu", option, "wrong", env=self.env)
+                self.assertEqual(process.returncode, 2, process.stdout)
+                self.assertIn('"wrong"', process.stderr)
+                for name in known:
+                    self.assertIn(name, process.stderr)
+
     def test_the_plants_are_listed(self):
         for arguments, listed, not_listed in ((("ops", "run", "--native"), "wrong-kernel", None), (("stress", "all"), "short-launch", "wrong-kernel")):
             process = run(*arguments, "--plant", "help", env=self.env)

@@ -45,6 +45,22 @@ TEST_F(ClimbTest, StopsAtTheFirstRungThatDoesNotHold) {
   EXPECT_EQ(run({.keep_going = true}).rungs[1].status, RungStatus::pass);
 }
 
+TEST_F(ClimbTest, ARungInWhichNothingPassedIsNotJudged) {
+  first = {check("a", CheckResult::skip("needs a topology")), check("b", CheckResult::warn("kernel-fault.out-of-bounds", "a line of the log"))};
+  second = {check("c", CheckResult::skip("needs a device"))};
+  const Climb result = run();
+  EXPECT_EQ(result.rungs[0].status, RungStatus::skip);
+  EXPECT_NE(result.rungs[0].reason.find("a: needs a topology"), std::string::npos) << result.rungs[0].reason;
+  EXPECT_EQ(result.rungs[1].status, RungStatus::skip);
+  EXPECT_NE(result.rungs[1].reason.find("c: needs a device"), std::string::npos) << result.rungs[1].reason;
+  EXPECT_TRUE(result.judged_nothing());
+  EXPECT_EQ(run({.only_checks = {"b"}}).rungs[0].status, RungStatus::warn) << "a single check that was asked for";
+  second = {check("c", CheckResult::pass("fine")), check("d", CheckResult::skip("not given"))};
+  EXPECT_FALSE(run().judged_nothing());
+  EXPECT_EQ(run().rungs[1].status, RungStatus::pass);
+  EXPECT_TRUE(run().rungs[1].reason.empty());
+}
+
 TEST_F(ClimbTest, TurnsDependantsIntoSkipsThatNameTheRoot) {
   first = {check("a", CheckResult::fail("device.no-gpu-on-bus", "broken")), check("b", CheckResult::pass("would pass"), {"a"}),
            check("c", CheckResult::pass("would pass"), {"b"}), check("d", CheckResult::pass("independent"))};
@@ -90,8 +106,8 @@ TEST_F(ClimbTest, AFailWithoutACauseIsOurError) {
   EXPECT_EQ(run().rungs[0].checks[0].status, Status::error);
 }
 
-TEST_F(ClimbTest, WarningsAndSkipsHold) {
-  first = {check("a", CheckResult::warn("hardware.thermal", "hot")), check("b", CheckResult::skip("n/a"))};
+TEST_F(ClimbTest, WarningsAndSkipsBesideWhatPassedHold) {
+  first = {check("a", CheckResult::warn("hardware.thermal", "hot")), check("b", CheckResult::skip("n/a")), check("d", CheckResult::pass("fine"))};
   second = {check("c", CheckResult::pass("fine"))};
   const Climb result = run();
   EXPECT_EQ(result.rungs[0].status, RungStatus::warn);
