@@ -81,8 +81,12 @@ Result<void> read_one(const fs::path& path, Log& log) {
   if (kind == Kind::none && begin.starts_with("{") && !begin.starts_with("{'")) {
     // One document, or one object a line: the first line alone is whole in the second case.
     const auto first = std::string_view(*bytes).substr(0, bytes->find('\n'));
-    if (!parse_json(quote_nonfinite(first))) kind = Kind::json;
+    const auto object = parse_json(quote_nonfinite(first));
+    if (!object || (*object)["log_history"].is_list()) kind = Kind::json;
   }
+  // A list of metric objects, as json.dump writes it.
+  if (kind == Kind::none && begin.starts_with("[") && trim(begin.substr(1)).starts_with("{\"") && parse_json(quote_nonfinite(*bytes)))
+    kind = Kind::json;
   switch (kind) {
     case Kind::events:
       return read_event_file(*bytes, source, log);

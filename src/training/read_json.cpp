@@ -1,5 +1,7 @@
 // JSON that training programs leave: HF Trainer's trainer_state.json, JSONL (LingBot-VLA's loss.jsonl, wandb-history.jsonl,
 // metrics of one's own), wandb-summary.json.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,6 +53,11 @@ bool read_json_record(const Value& object, std::uint32_t source, std::uint64_t l
   }
   const bool measures = record.holds(Quantity::loss) || broken_part(record) || record.holds(Quantity::gradient_norm) ||
                         record.holds(Quantity::learning_rate) || record.holds(Quantity::allocated) || record.holds(Quantity::host_memory);
+  // Some writers (orjson, JavaScript) write NaN as null; others leave so what was not measured.
+  constexpr std::string_view of_null = "the loss is null and nothing else is measured: ";
+  if (const Value* loss = object.find("loss"); !measures && !evaluation && loss != nullptr && loss->is_null() &&
+                                               std::ranges::none_of(log.notes, [&](const std::string& n) { return n.starts_with(of_null); }))
+    log.notes.push_back(fmt::format("{}entry {} of {}; some writers put null where a number is NaN", of_null, line, log.sources[source]));
   if (!measures) {
     if (evaluation) log.events.push_back({EventKind::evaluation, source, line, 0, log.records.size(), record.step, record.time, "evaluation"});
     return false;

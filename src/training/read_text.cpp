@@ -296,6 +296,23 @@ class Reader {
       if (bar.has.any()) push(bar, number, bar.time);
       return;
     }
+    if (const auto next = next_record(s); next != std::string_view::npos) {
+      glued(s, next, number, time);
+      return;
+    }
+    record(s, number, time);
+  }
+
+  /// Records that stand on one line, each from its step on.
+  void glued(std::string_view s, std::size_t next, std::uint64_t number, double time) {
+    for (; next != std::string_view::npos; next = next_record(s)) {
+      record(s.substr(0, next), number, time);
+      s.remove_prefix(next);
+    }
+    record(s, number, time);
+  }
+
+  void record(std::string_view s, std::uint64_t number, double time) {
     Scan found = scan(s);
     if (!found.any) return;
     const bool broken =

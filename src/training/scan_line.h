@@ -16,6 +16,8 @@ struct Scan {
   bool lone = false;  ///< the text is a loss and nothing else: "loss: 0.53", "train_loss=tensor(0.5, device='cuda:0')"
 };
 [[nodiscard]] Scan scan(std::string_view text);
+/// Where behind a record with step and loss another step stands ("step 1 loss 0.5 step 2 loss 0.4", glued by a collector); npos: nowhere.
+[[nodiscard]] std::size_t next_record(std::string_view text);
 
 /// "41%|####  | 8200/20000 [1:28:46<2:00:23,  1.63step/s, loss=0.023, lr=5.5e-05]". False: it is no progress bar.
 [[nodiscard]] bool read_bar(std::string_view text, Record& record);

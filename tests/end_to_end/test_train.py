@@ -63,6 +63,13 @@ class Check(unittest.TestCase):
                 if records:
                     self.assertEqual(metrics["measured"]["records"], records)
 
+    def test_a_list_of_records_is_read_under_any_name(self):
+        records = '[{"step": 1, "loss": 0.5}, {"step": 2, "loss": NaN}]'
+        for name in ("metrics.json", "records"):
+            for content in (records, records.replace(", {", ",\n {"), '{"global_step": 2, "log_history": ' + records + "}"):
+                done = run("train", "check", self.log(content, name), "--json")
+                self.assertEqual((done.returncode, document(done)["first_fault"]), (1, "step.loss-finite"), content)
+
     def test_a_second_log_without_metrics_is_named(self):
         good = self.log("".join(lerobot_line(step) for step in range(200, 4001, 200)))
         done = run("train", "check", good, self.log("hello\n", "other.txt"))

@@ -78,5 +78,19 @@ TEST(NonFinite, LinesOfALossAloneAreRecordsWhereThereAreNoOthers) {
   EXPECT_EQ(judge_text(std::string(healthy) + "loss: 0.1\n").of("step.metrics")->measured["records"].as_real(), 3);
 }
 
+TEST(NonFinite, RecordsThatACollectorGluedTogetherAreRead) {
+  const auto verdict = judge_text("step 1 loss 0.5 step 2 loss 0.4 step 3 loss nan step 4 loss nan\n");
+  EXPECT_EQ(verdict.of("step.metrics")->measured["records"].as_real(), 4);
+  EXPECT_EQ(verdict.of("step.loss-finite")->status, Status::fail);
+  EXPECT_EQ(judge_text("step 1 loss 0.5 next save at step 200\n").of("step.metrics")->measured["records"].as_real(), 1);
+}
+
+TEST(NonFinite, ALossOfNullIsSaid) {
+  const auto verdict = judge_text("{\"step\": 1, \"loss\": 0.5}\n{\"step\": 2, \"loss\": null}\n{\"step\": 3, \"loss\": null}\n");
+  EXPECT_EQ(verdict.of("step.metrics")->status, Status::warn);
+  EXPECT_NE(verdict.of("step.metrics")->summary.find("null"), std::string::npos);
+  EXPECT_EQ(judge_text("{\"step\": 1, \"loss\": 0.5}\n{\"step\": 2, \"loss\": null, \"eval_loss\": 0.3}\n").of("step.metrics")->status, Status::pass);
+}
+
 }  // namespace
 }  // namespace ff::training
