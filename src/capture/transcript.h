@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,17 @@ struct TranscriptPiece {
 };
 
 /// Splits text at its shell prompts: "$ command", "# command" (only beside a prompt of another form and with
-/// a usual program, since it also starts comments), "user@host:dir$ command", "[user@host dir]# command", "(env) … $ command", "% command", "> "
-/// continuation lines. Text without any prompt is one piece with an empty command.
+/// a usual program, since it also starts comments), "user@host:dir$ command", "[user@host dir]# command", "(env) … $ command", "% command",
+/// "user@host ~/dir> command" (fish), "host% command" and "+ command" (a shell's trace) before a usual program, "> " continuation lines. Text without
+/// any prompt is one piece with an empty command.
 [[nodiscard]] std::vector<TranscriptPiece> split_transcript(std::string_view text);
+
+/// The text without the time stamps ("[15:21:10] ", "2026-11-30 15:21:10 ") with which every line begins; nothing when one does not.
+[[nodiscard]] std::optional<std::string> without_times(std::string_view text);
+
+/// The transcript with one prompt, "$ ", before every command, and without such time stamps: for readers that look for a command and its answer. Line
+/// numbers stay. Nothing when it is no transcript.
+[[nodiscard]] std::optional<std::string> plain_transcript(std::string_view text);
 
 /// True when at least one line is a shell prompt with a command.
 [[nodiscard]] bool is_transcript(std::string_view text);

@@ -67,7 +67,9 @@ void add_session(Unwrapped& out, std::string_view text) {
 
 Unwrapped answers(std::string_view text) {
   Unwrapped out;
-  if (capture::is_transcript(text)) {
+  const auto plain = capture::plain_transcript(text);
+  if (plain) {
+    text = *plain;
     const auto pieces = capture::split_transcript(text);
     for (std::size_t i = 0; i < pieces.size(); ++i) add(out, pieces[i].command, pieces[i].output, i + 1 < pieces.size(), pieces[i].command_line);
   }

@@ -6,12 +6,14 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include "base/readable.h"
 #include "base/text.h"
 #include "capture/capture.h"
 #include "capture/open.h"
+#include "capture/transcript.h"
 #include "diagnosis/answers.h"
 #include "diagnosis/extract.h"
 #include "diagnosis/facts_of.h"
@@ -102,6 +104,11 @@ void scan_unwrapped(Scanner& scanner, std::string_view text) {
   if (text.size() > max_wrapped_bytes) return;
   const Unwrapped joined = unwrap(text);
   if (!joined.text.empty()) scanner.feed_again(joined.text, joined.line_numbers);
+  if (const auto plain = capture::without_times(text); plain && capture::is_transcript(*plain)) {
+    std::vector<std::uint64_t> numbers(lines(*plain).size());
+    std::iota(numbers.begin(), numbers.end(), 1);
+    scanner.feed_again(*plain, numbers);
+  }
   const Unwrapped answered = answers(text);
   if (!answered.text.empty()) scanner.feed_again(answered.text, answered.line_numbers);
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "capture/transcript.h"
 #include "diagnosis/extract_parts.h"
 #include "diagnosis/kind.h"
 
@@ -35,6 +36,8 @@ void extract_all(std::string_view text, std::string_view source, std::vector<fac
   // Source text tells by its code alone: numbers and messages in it were not measured or printed.
   const bool quotes = quotes_messages(source);
   const bool packages = !quotes && lists_packages(text);
+  const auto plain = quotes ? std::nullopt : capture::plain_transcript(text);
+  if (plain) text = *plain;
   for (const ExtractorEntry& entry : table) {
     if (quotes && entry.name != "code") continue;
     // What is installed and what went wrong then; the numbers are versions.

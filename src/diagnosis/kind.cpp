@@ -80,9 +80,7 @@ Counts count(std::string_view sample) {
         t.starts_with("return "))
       ++c.code;
     const auto colon = t.find(':');
-    if (colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos &&
-        (colon + 1 == t.size() || t[colon + 1] == ' '))
-      ++c.pairs;
+    if (colon < 40 && t.substr(0, colon).find(' ') == std::string_view::npos && (colon + 1 == t.size() || t[colon + 1] == ' ')) ++c.pairs;
   }
   return c;
 }

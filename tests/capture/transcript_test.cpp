@@ -82,5 +82,46 @@ TEST(Transcript, ACommandWithoutOutputHasEmptyOutput) {
   EXPECT_EQ(pieces[1].output, "");
 }
 
+TEST(Transcript, prompts_of_other_shells) {
+  for (const std::string prompt : {"me@node7 ~/work> ", "root@node7 /x (main)> ", "node7% ", "bash-5.2$ ", "+ ", "++ "}) {
+    const std::string text = prompt + "rocminfo\nROCk module is NOT loaded\n" + prompt + "my-own-tool --all\ndone\n";
+    const auto pieces = split_transcript(text);
+    ASSERT_EQ(pieces.size(), 2u) << prompt;
+    EXPECT_EQ(pieces[0].command, "rocminfo") << prompt;
+    EXPECT_EQ(pieces[0].output, "ROCk module is NOT loaded\n") << prompt;
+    EXPECT_EQ(pieces[1].command, "my-own-tool --all") << prompt;
+    EXPECT_EQ(pieces[1].command_line, 3u) << prompt;
+  }
+}
+
+TEST(Transcript, what_only_looks_like_a_prompt_is_none) {
+  for (const char* text :
+       {"--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-export A=1\n+ export A=2\n", "progress 100% of it\n100% done\n", "US$ 5 a piece\n",
+        "Bob <bob@example.com> wrote> hello\n", "bob@example.com wrote> hello\n", "+ more speed\n+ less memory\n", "a b> c\n"})
+    EXPECT_FALSE(is_transcript(text)) << text;
+}
+
+TEST(Transcript, the_last_line_of_script_is_no_output) {
+  const auto pieces = split_transcript("Script started on 2026-11-30 15:21:10+00:00\n$ cat busy\n99\nScript done on 2026-11-30 15:22:40+00:00\n");
+  ASSERT_GE(pieces.size(), 2u);
+  EXPECT_EQ(pieces[1].command, "cat busy");
+  EXPECT_EQ(pieces[1].output, "99\n");
+}
+
+TEST(Transcript, is_written_plainly) {
+  EXPECT_EQ(plain_transcript("[15:21:10] node7% cat busy\n[15:21:10] 99\n"), "$ cat busy\n99\n");
+  EXPECT_EQ(plain_transcript("2026-11-30T15:21:10.123Z me@node7:~$ cat busy\n2026-11-30T15:21:10.125Z 99\n"), "$ cat busy\n99\n");
+  EXPECT_EQ(plain_transcript("root@node7:/x# cat busy\n99"), "$ cat busy\n99\n");
+  EXPECT_EQ(plain_transcript("[15:21:10] $ cat busy\n99\n"), std::nullopt) << "only where every line has a stamp";
+  EXPECT_EQ(plain_transcript("no prompt\n"), std::nullopt);
+  EXPECT_EQ(without_times("[   12.345678] amdgpu 0000:03:00.0: ready\n"), std::nullopt) << "seconds since start are no time of day";
+  // Cut at every byte, nothing happens.
+  const std::string text = "Script started on 2026\n[15:21:10] ++ cat a\\\n> b\nme@node7 ~> ls\nScript done on 2026\n";
+  for (std::size_t n = 0; n <= text.size(); ++n) {
+    const auto plain = plain_transcript(std::string_view(text).substr(0, n));
+    EXPECT_TRUE(!plain || plain->size() <= text.size() + 2) << n;
+  }
+}
+
 }  // namespace
 }  // namespace ff::capture
