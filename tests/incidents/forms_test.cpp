@@ -20,7 +20,6 @@ namespace {
 struct Form {
   const char* name;
   std::function<std::optional<std::string>(const std::string& text)> write;
-  const char* ending = nullptr;  ///< the file's name ends so afterwards
 };
 
 std::string replaced(std::string text, std::string_view what, std::string_view with) {
@@ -70,25 +69,6 @@ Value reversed(const Value& v) {
     for (auto& [name, value] : out.members_mut()) value = reversed(value);
   }
   return out;
-}
-
-void to_yaml(const Value& v, std::size_t depth, std::string& out) {
-  const std::string indent(depth * 2, ' ');
-  const auto nested = [&](const Value& child) {
-    return (child.is_object() && !child.members().empty()) || (child.is_list() && !child.items().empty() && !child.items().front().is_number());
-  };
-  if (v.is_object())
-    for (const auto& [name, value] : v.members()) {
-      out += indent + (name.find_first_of(":#/ ") == std::string::npos ? name : to_json(Value(name))) + ":";
-      if (nested(value)) {
-        out += "\n";
-        to_yaml(value, depth + 1, out);
-      } else {
-        out += " " + to_json(value) + "\n";
-      }
-    }
-  else
-    for (const Value& value : v.items()) out += indent + "- " + to_json(value) + "\n";
 }
 
 bool block_yaml(const std::string& text) {
