@@ -9,6 +9,7 @@
 #include "cli/data_write.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
+#include "cli/positive.h"
 #include "dataset/checks.h"
 
 namespace ff::cli {
@@ -30,7 +31,7 @@ void check_command(CLI::App& app, int& exit_code) {
   flag->needs(output);
   check->add_option("--fps", fix->repair.fps, "With --fix: the true frame rate, where time stamps and info.json contradict each other")
       ->needs(flag)
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   check->add_flag("--drop-episodes", fix->repair.drop_episodes, "With --fix: leave out episodes that cannot be repaired")->needs(flag);
   check->add_flag("--link", fix->repair.link_videos, "With --fix: videos as hard links instead of copies")->needs(flag);
   check->callback([options, fix, wanted, urdf, &exit_code] {
@@ -86,7 +87,7 @@ void bench_command(CLI::App& app, int& exit_code) {
   bench->add_option("--batch", options->batch, "Batch sizes to try (default 8)")->delimiter(',')->check(CLI::Range(1, 65536));
   bench->add_option("--seconds", options->seconds, "Time for each setting (default 3)")->check(CLI::Range(0.1, 600.0));
   bench->add_option("--chunk", options->chunk, "Rows of an action chunk (default 16)")->check(CLI::Range(1, 10000));
-  bench->add_option("--step-time", options->step_time_s, "Seconds of your training step: is the loader fast enough?")->check(CLI::PositiveNumber);
+  bench->add_option("--step-time", options->step_time_s, "Seconds of your training step: is the loader fast enough?")->check(positive());
   bench->add_option("--reader", options->reader, "auto, lerobot or rows")->check(CLI::IsMember({"auto", "lerobot", "rows"}));
   bench->add_flag("--json", *json, "Print one JSON document (firstfault/data-bench/1)");
   bench->callback([options, json, &exit_code] {

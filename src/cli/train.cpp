@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
+#include "cli/positive.h"
 #include "facts/machine.h"
 #include "knowledge/knowledge.h"
 #include "ladder/ladder.h"
@@ -261,7 +262,7 @@ void add_train(CLI::App& app, int& exit_code) {
   auto quiet = std::make_shared<double>(300);
   auto* watch = app.add_subcommand("watch", "Run a training command and judge its output while it runs; its exit status is kept");
   watch->add_option("command", watch_options->paths, "The command, after --")->required();
-  watch->add_option("--quiet", *quiet, "Seconds without output that count as a standstill")->check(CLI::PositiveNumber);
+  watch->add_option("--quiet", *quiet, "Seconds without output that count as a standstill")->check(positive());
   watch->add_flag("--json", watch_options->json,
                   "At the end print one JSON document (firstfault/train-watch/1); the command's output goes to standard error");
   watch->add_flag("--all", watch_options->all, "Show passing and skipped checks too");

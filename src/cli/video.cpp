@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/given_path.h"
 #include "cli/options.h"
+#include "cli/positive.h"
 #include "rollout/checks.h"
 
 namespace ff::cli {
@@ -40,7 +41,7 @@ void add_video(CLI::App& app, int& exit_code) {
   auto o = std::make_shared<rollout::EncodeOptions>();
   encode->add_option("input", o->input, "A video, or a directory of pictures named in order")->required();
   encode->add_option("-o,--output", o->output, "The file to write")->required();
-  encode->add_option("--fps", o->fps, "Frames a second (default: the input's; 10 for pictures)")->check(CLI::PositiveNumber);
+  encode->add_option("--fps", o->fps, "Frames a second (default: the input's; 10 for pictures)")->check(positive());
   encode->add_flag("--force", o->overwrite, "Replace an existing file");
   encode->callback([o, &exit_code] {
     const auto encoded = rollout::encode_video(*o);

@@ -226,14 +226,14 @@ bool read_bar(std::string_view s, Record& record) {
 }
 
 std::size_t next_record(std::string_view s) {
-  constexpr std::size_t longest = 2000;  // of one record: a line of megabytes is read in linear time
+  constexpr std::size_t longest = 1000;  // of one record: a line of megabytes is read in linear time
   s = s.substr(0, longest);
   for (const std::string_view key : {"step", "Step", "iteration", "iter"}) {
     const auto first = s.find(key);
     if (first == std::string_view::npos || first > 40) continue;
     for (auto at = s.find(key, first + key.size()); at != std::string_view::npos; at = s.find(key, at + key.size())) {
       if (key_part(s[at - 1])) continue;
-      const Scan before = scan(s.substr(0, at)), behind = scan(s.substr(at));
+      const Scan before = scan(s.substr(0, at)), behind = scan(s.substr(at, 160));
       const bool two = before.record.holds(Quantity::loss) && behind.record.holds(Quantity::loss);
       if (two && std::isfinite(behind.record.step) && before.record.step != behind.record.step) return at;
       break;

@@ -225,6 +225,14 @@ class Watch(unittest.TestCase):
         self.assertIn("sorry\n", seen.stderr)
         self.assertIn("status 7", seen.stdout)
 
+    def test_a_time_that_is_none_is_refused_in_plain_words(self):
+        for command in (("train", "watch", "--quiet", "{}", "--", "true"), ("data", "check", "x", "--fix", "-o", "y", "--fps", "{}"), ("video", "encode", "x", "-o", "y", "--fps", "{}"),
+                        ("data", "bench", "x", "--python", "python3", "--step-time", "{}")):
+            for value in ("0", "-1", "nan", "inf", "x"):
+                done = run(*(word.replace("{}", value) for word in command))
+                self.assertEqual(done.returncode, 2, (command, value))
+                self.assertIn(f"{value} is no number above zero", done.stderr)
+
     def interruption(self, script):
         return next(c for c in document(run("train", "watch", "--json", "--", "sh", "-c", script))["checks"] if c["id"] == "step.interruption")
 
