@@ -162,7 +162,7 @@ namespace {
 Result<void> store_directory(const Members& members, const std::filesystem::path& target) {
   std::error_code error;
   if (std::filesystem::exists(target, error) && !(std::filesystem::is_directory(target, error) && std::filesystem::is_empty(target, error)))
-    return fail("already there", target.string(), "choose a new directory with -o");
+    return usage_error("exists already", target.string(), "choose a new directory with -o");
   const std::filesystem::path temporary = temporary_beside(target);
   const RemovedOnInterrupt unfinished(temporary);
   {

@@ -74,6 +74,16 @@ Result<std::string> given_interpreter(const std::string& python) {
   return interpreter;
 }
 
+Result<void> free_output(const std::string& path, bool force) {
+  struct stat status{};
+  if (path.empty()) return usage_error("is empty", "-o", "name a file");
+  if (::stat(path.c_str(), &status) != 0) return {};
+  if (S_ISDIR(status.st_mode)) return usage_error("is a directory", path, "name a file with -o");
+  // A pipe or a device takes what is written and loses nothing.
+  if (force || !S_ISREG(status.st_mode)) return {};
+  return usage_error("exists already", path, "choose another name with -o, or replace it with --force");
+}
+
 Result<void> given_program(const std::string& program) {
   if (program.empty()) return {};
   if (program.find('/') != std::string::npos) {

@@ -18,10 +18,11 @@ namespace {
 struct FallbackOptions {
   std::string run, output, python, runs;
   double seconds = 120;
-  bool json = false;
+  bool json = false, force = false;
 };
 
 int fallback(const FallbackOptions& o) {
+  if (auto free = free_output(o.output, o.force); !free) return report_error(free.error());
   auto run = load_ops_run(o.runs, o.run);
   if (!run) return report_error(run.error());
   auto interpreter = given_interpreter(o.python);
@@ -63,6 +64,7 @@ void add_ops_fallback(CLI::App& ops, int& exit_code) {
   auto* app = ops.add_subcommand("fallback", "Write a Python module that reroutes the operators that failed, so that work goes on");
   app->add_option("RUN", o->run, "A run of ops run --torch (path, id, last) or its document")->required();
   app->add_option("-o,--output", o->output, "The module to write (default fallback.py)")->default_val("fallback.py");
+  app->add_flag("--force", o->force, "Replace the module that -o names");
   app->add_option("--python", o->python, "The interpreter that has PyTorch (default: the run's)");
   app->add_option("--seconds", o->seconds, "How long to try other ways at most, all together (default 120)")->check(CLI::Range(1.0, 86400.0));
   app->add_option("--runs", o->runs, "Directory of the runs (default: $FIRSTFAULT_RUNS, else ./firstfault-runs)");

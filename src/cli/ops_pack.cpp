@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 struct PackOptions {
   std::string output = "firstfault-compute.tar.zst", python, device, duration = "5m";
   std::vector<std::string> steps;
-  bool json = false, small = false;
+  bool json = false, small = false, force = false;
 };
 
 struct Step {
@@ -96,6 +96,7 @@ int pack(PackOptions o) {
   for (const auto& name : o.steps)
     if (std::ranges::find(known, name) == known.end())
       return report_error(Error{"is no step: " + name, "--steps", "snapshot, check, native, torch, stress", 2});
+  if (auto free = free_output(o.output, o.force); !free) return report_error(free.error());
   o.output = fs::absolute(o.output).string();
   if (o.python.find('/') != std::string::npos) o.python = fs::absolute(o.python).string();
   auto folder = TemporaryDirectory::make("firstfault-pack");
@@ -160,6 +161,7 @@ void add_ops_pack(CLI::App& ops, int& exit_code) {
   auto* app = ops.add_subcommand(
       "pack", "Run it all (snapshot, check, native operators, PyTorch's, stress) and pack what came out into one file for an issue");
   app->add_option("-o,--output", o->output, "The archive (default firstfault-compute.tar.zst)");
+  app->add_flag("--force", o->force, "Replace the archive that -o names");
   app->add_option("--python", o->python, "The interpreter that has PyTorch; without it PyTorch's operators are left out");
   app->add_option("--device", o->device, "cpu, cuda or hip (default: the first GPU that opens)")->check(CLI::IsMember({"cpu", "cuda", "hip"}));
   app->add_option("--for", o->duration, "How long the stress runs (default 5m)");

@@ -66,6 +66,29 @@ std::optional<Error> unknown_verb(const CLI::App& app, int argc, char** argv) {
   return std::nullopt;
 }
 
+/// The words as the parser wants them. An option that takes several values eats the first "--" behind them as their end, and the
+/// words after it would be read as options of ours: behind such an option it stands twice.
+std::vector<std::string> command_words(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (end == words.end()) return words;
+  const CLI::App* at = &app;
+  const CLI::Option* last = nullptr;
+  for (auto word = words.begin(); word != end; ++word) {
+    if (word->starts_with("-") && word->size() > 1) {
+      last = at->get_option_no_throw(word->substr(0, word->find('=')));
+      continue;
+    }
+    for (const CLI::App* sub : at->get_subcommands([](const CLI::App* one) { return !one->get_name().empty(); }))
+      if (last == nullptr && sub->check_name(*word)) {
+        at = sub;
+        break;
+      }
+  }
+  if (last != nullptr && last->get_allow_extra_args()) words.insert(end, "--");
+  return words;
+}
+
 /// A lost answer is no answer: 3, unless there was a reason for another failure already.
 int written(int exit_code) {
   std::cout.flush();
@@ -94,7 +117,9 @@ int run(int argc, char** argv) {
   for (const Command& command : commands()) command.add(*app.add_subcommand(std::string(command.name), std::string(command.summary)), exit_code);
   if (auto unknown = unknown_verb(app, argc, argv)) return report_error(*unknown);
   try {
-    app.parse(argc, argv);
+    auto words = command_words(app, argc, argv);
+    std::reverse(words.begin(), words.end());  // the parser takes them from the end
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     if (code == 0) return written(0);

@@ -136,8 +136,8 @@ Result<void> check_target(const Options& options) {
   if (options.out == "-") {
     if (options.json) return usage_error("standard output can hold the capture or the document, not both", "-o - --json", "give -o a file name");
     if (::isatty(STDOUT_FILENO) != 0) return usage_error("a capture is not written to a terminal", "-o -", "redirect it, or give -o a file name");
-  } else if (!options.force && std::filesystem::is_regular_file(options.out, error)) {
-    return fail("already there", options.out, "choose another name with -o, or replace it with --force");
+  } else if (!options.out.empty() && !std::filesystem::is_directory(options.out, error)) {
+    if (auto free = free_output(options.out, options.force); !free) return free;
   }
   return {};
 }

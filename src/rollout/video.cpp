@@ -116,12 +116,12 @@ VideoFile open_video(const std::string& path) {
 
 Result<void> encode_video(const EncodeOptions& o) {
   if (auto unread = unreadable(o.input)) return std::unexpected(std::move(*unread));
+  std::error_code error;
+  if (fs::exists(o.output, error) && !o.overwrite) return usage_error("exists already", o.output, "--force replaces it");
   const auto ffmpeg = find_ffmpeg();
   if (ffmpeg.empty())
     return fail("there is no ffmpeg", "PATH", "apt-get install ffmpeg, or set FIRSTFAULT_FFMPEG to one (the PyPI package imageio-ffmpeg brings one)");
-  std::error_code error;
   if (!fs::exists(o.input, error)) return usage_error("does not exist", o.input);
-  if (fs::exists(o.output, error) && !o.overwrite) return usage_error("exists already", o.output, "--force replaces it");
   const auto temporary = temporary_beside(o.output).string() + ".mp4";
   const RemovedOnInterrupt unfinished(temporary), unread(temporary + ".txt");
   ChildOptions options;

@@ -166,6 +166,15 @@ class Check(unittest.TestCase):
                 self.assertFalse((pathlib.Path(report["run"]) / "restore").exists(), "what was not judged is no point to return to")
                 self.assertIn("Nothing was judged", (pathlib.Path(report["run"]) / "report.md").read_text())
 
+    def test_the_command_may_stand_behind_an_option_of_several_values(self):
+        for before in (["--only", "step.runs"], ["--only=step.runs"], ["--only", "step.runs", "step.metrics"], ["--rung", "step"],
+                       ["--rung", "step", "--config", "/etc/hostname"]):
+            with self.subTest(before):
+                process = self.check("--json", "--device", "cpu", "--workload", "command", *before, "--", "sh", "-c", "echo said; exit 3", "--only")
+                self.assertNotEqual(process.returncode, 2, process.stderr)
+                inputs = json.loads((pathlib.Path(document(process)["run"]) / "manifest.json").read_text())["inputs"]
+                self.assertEqual(inputs["workload_command"], ["sh", "-c", "echo said; exit 3", "--only"])
+
     def test_another_machine_is_no_change_since_the_parent(self):
         first = document(self.check("--from", BROKEN, "--json"))
         other = document(self.check("--from", HEALTHY, "--parent", first["run"], "--json"))

@@ -51,7 +51,7 @@ class Snapshot(unittest.TestCase):
     def test_refuses_to_overwrite_and_names_the_place(self):
         (self.here / "precious").write_text("x")
         process = harness.run("snapshot", "-o", self.here)
-        self.assertEqual(process.returncode, 3)
+        self.assertEqual(process.returncode, 2)
         self.assertIn(str(self.here), process.stderr)
         self.assertEqual(process.stdout, "")
 
@@ -59,7 +59,7 @@ class Snapshot(unittest.TestCase):
         target = self.here / "capture.tar.zst"
         target.write_text("precious")
         process = harness.run("snapshot", "-o", target)
-        self.assertEqual(process.returncode, 3)
+        self.assertEqual(process.returncode, 2)
         self.assertIn("--force", process.stderr)
         self.assertEqual(target.read_text(), "precious")
         self.assertEqual(harness.run("snapshot", "-o", target, "--force").returncode, 0)
