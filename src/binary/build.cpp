@@ -117,7 +117,7 @@ Attempt with_clang(const std::string& program, const std::string& headers, const
   std::error_code error;
   fs::remove(out, error);
   ChildOptions child;
-  child.argv = {program, "-x", "hip", "--cuda-device-only", "--offload-arch=" + target, "-O3", "-std=c++17", "-o", out};
+  child.argv = {program, "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "--offload-arch=" + target, "-O3", "-std=c++17", "-o", out};
   // Generic targets exist in code object version 6 only; clang 19 writes 5 unless told.
   if (target.find("-generic") != std::string::npos) child.argv.emplace_back("-mcode-object-version=6");
   if (stand_in.empty())

@@ -237,6 +237,8 @@ std::string ladder_text(const ladder::Climb& climb, const LadderContext& context
                               climb.rungs.front().status != ladder::RungStatus::skip;
     std::size_t shown = 0;
     for (const auto& diagnosis : context.diagnoses.items()) {
+      // The cause of the first fault stands above, with its remedy.
+      if (std::ranges::find(fault->causes, diagnosis["cause"].as_text()) != fault->causes.end()) continue;
       if (diagnosis["benign"].as_bool() || (!device_tried && diagnosis["cause"].as_text().starts_with("device.")) || shown == 3) continue;
       if (shown++ == 0) out += "\nWhat the logs say\n";
       bullet(out, fmt::format("{} ({}): {}", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text(), diagnosis["title"].as_text()), 2,

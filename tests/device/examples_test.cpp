@@ -19,6 +19,8 @@ struct Example {
   const char* path;
 };
 
+void PrintTo(const Example& v, std::ostream* out) { *out << v.host; }
+
 class Examples : public testing::TestWithParam<Example> {};
 
 TEST_P(Examples, AreWhatTheirHostsSay) {

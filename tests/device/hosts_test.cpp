@@ -174,6 +174,8 @@ struct Variant {
   const char* text;
 };
 
+void PrintTo(const Variant& v, std::ostream* out) { *out << v.host << ' ' << v.check; }
+
 class HostVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(HostVariant, IsSeenThroughTheFacts) {

@@ -1,5 +1,5 @@
 """firstfault check, show, runs and --again as a user meets them."""
-import json, os, pathlib, shutil, signal, subprocess, sys, tempfile, time, unittest
+import json, os, pathlib, shutil, signal, subprocess, sys, tarfile, tempfile, time, unittest
 
 from harness import BINARY, ROOT, document, run, validate
 
@@ -165,6 +165,34 @@ class Check(unittest.TestCase):
                 self.assertIn("not judged: nothing that was given shows a GPU", report["rungs"][0]["reason"])
                 self.assertFalse((pathlib.Path(report["run"]) / "restore").exists(), "what was not judged is no point to return to")
                 self.assertIn("Nothing was judged", (pathlib.Path(report["run"]) / "report.md").read_text())
+
+    def test_the_cause_of_the_first_fault_is_said_once(self):
+        process = self.check("--from", BROKEN)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(process.stdout.count("container.group-not-mapped"), 1, process.stdout)
+        self.assertIn("permission.not-in-render-group", process.stdout.split("What the logs say")[1], "others are named")
+
+    @unittest.skipIf(os.environ.get("FIRSTFAULT_SANITIZED"), "the sanitizer itself needs more address space")
+    def test_an_archive_with_a_file_of_five_gigabytes_is_refused_in_bounded_memory(self):
+        folder = pathlib.Path(self.runs) / "handed"
+        folder.mkdir(parents=True)
+        pack = lambda data: subprocess.run(["zstd", "-1", "-q", "-c"], input=data, capture_output=True, check=True).stdout
+        size = 5 << 30
+        for name in ("fs/proc/cmdline", "fs/sys/class/drm/card0/device/vendor", "dmesg.txt"):
+            with self.subTest(name):
+                member = tarfile.TarInfo(name)
+                member.size = size
+                block = 128 << 20
+                # Frames stand one after the other: what was packed once is repeated.
+                archive = folder / "big.tar.zst"
+                archive.write_bytes(pack(member.tobuf(tarfile.GNU_FORMAT)) + pack(bytes(block)) * (size // block) + pack(bytes(1024)))
+                self.assertLess(archive.stat().st_size, 1 << 20)
+                limit = 1 << 30  # bytes of address space: not enough to hold it
+                process = subprocess.run(["prlimit", f"--as={limit}", BINARY, "check", "--from", archive, "--runs", self.runs],
+                                         capture_output=True, text=True, timeout=120)
+                self.assertEqual(process.returncode, 3, process.stdout + process.stderr)
+                self.assertIn("big.tar.zst", process.stderr)
+                self.assertIn("archive refused", process.stderr)
 
     def test_the_command_may_stand_behind_an_option_of_several_values(self):
         for before in (["--only", "step.runs"], ["--only=step.runs"], ["--only", "step.runs", "step.metrics"], ["--rung", "step"],

@@ -38,6 +38,8 @@ struct Expected {
   bool integrated;
 };
 
+void PrintTo(const Expected& v, std::ostream* out) { *out << v.name; }
+
 class RealTree : public ::testing::TestWithParam<Expected> {};
 
 TEST_P(RealTree, GivesTheRightFacts) {

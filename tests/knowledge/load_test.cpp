@@ -66,6 +66,8 @@ struct Broken {
   const char* to;
   const char* expected;  ///< part of the complaint
 };
+void PrintTo(const Broken& v, std::ostream* out) { *out << v.expected; }
+
 class BrokenEntry : public ::testing::TestWithParam<Broken> {};
 
 TEST_P(BrokenEntry, is_refused_with_file_line_and_field) {

@@ -58,6 +58,8 @@ struct Rule {
   std::size_t data_bytes;
   const char* says;
 };
+void PrintTo(const Rule& v, std::ostream* out) { *out << v.says; }
+
 class EveryRule : public testing::TestWithParam<Rule> {};
 TEST_P(EveryRule, IsCheckedAndNamed) {
   const auto v = violation(one(GetParam().tensor, GetParam().data_bytes));

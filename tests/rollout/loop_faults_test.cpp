@@ -22,6 +22,8 @@ struct Expected {
   const char* cause;
 };
 
+void PrintTo(const Expected& v, std::ostream* out) { *out << v.source; }
+
 class EachLoopFault : public testing::TestWithParam<Expected> {};
 
 TEST_P(EachLoopFault, IsToldFromAllOthersOnEverySeed) {

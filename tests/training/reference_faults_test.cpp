@@ -51,6 +51,8 @@ testing::Verdict climb(const std::string& fault, unsigned seed, bool resume) {
   return testing::run_checks(inputs, nullptr, !resume, resume);
 }
 
+void PrintTo(const Kind& v, std::ostream* out) { *out << v.fault; }
+
 class ReferenceFaults : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(ReferenceFaults, IsFoundWithItsCauseForEverySeed) {
