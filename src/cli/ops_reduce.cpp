@@ -66,7 +66,7 @@ Result<compute::TorchCase> case_of(OneOperator& o) {
       out.family = one.family;
       return out;
     }
-  return usage_error(fmt::format("no operator of one process has this name: {}", out.name), o.op, "firstfault ops run --torch --all lists them");
+  return usage_error("no operator of one process has this name", o.op, "firstfault ops run --torch --all lists them");
 }
 
 int reduce(OneOperator& o) {

@@ -1,5 +1,5 @@
 """Writes small models: safetensors, PyTorch zips, Hugging Face and LeRobot directories. Standard library only."""
-import json, pickle, random, struct, zipfile, io, zlib
+import json, pickle, random, struct, zipfile, io
 
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
 

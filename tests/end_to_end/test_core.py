@@ -1,5 +1,5 @@
 """`firstfault core` against gdb: processes that die in nine ways, read by both."""
-import os, pathlib, re, shutil, subprocess, tempfile, unittest
+import pathlib, re, shutil, subprocess, tempfile, unittest
 
 from harness import ROOT, document, run
 

@@ -1,8 +1,8 @@
 """firstfault model load, diff and budget."""
-import json, math, os, pathlib, shutil, stat, struct, subprocess, sys, tempfile, unittest
+import json, math, os, pathlib, shutil, subprocess, sys, tempfile, unittest
 
 import models
-from harness import BINARY, ROOT, document, run
+from harness import BINARY, document, run
 
 STAND_INS = pathlib.Path(__file__).parent / "stand_ins"
 NAN = float("nan")

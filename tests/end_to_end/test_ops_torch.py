@@ -1,5 +1,5 @@
 """The operators of a real PyTorch (Debian's), of one with planted faults, and interpreters without one."""
-import json, os, pathlib, stat, subprocess, sys, tempfile, unittest
+import json, os, pathlib, stat, subprocess, tempfile, unittest
 
 from harness import ROOT, document, run
 

@@ -101,12 +101,11 @@ class Rollout(unittest.TestCase):
         self.assertEqual((record["device"], record["video"]), ("not stated", "without video"))
 
     def test_an_untrained_policy_is_what_is_left(self):
-        import random
         lines = []
         for i in range(12):
             text = episodes.episode(i, success=True).splitlines()
             head, frames = json.loads(text[0]), [json.loads(x) for x in text[1:-1]]
-            rng, tool = random.Random(i), [0.0, 0.0, 0.2]
+            tool = [0.0, 0.0, 0.2]
             lines.append(head)
             for step, f in enumerate(frames):  # it wanders smoothly, and never comes near
                 v = [0.004 * __import__("math").sin(0.23 * step + k + 1.7 * i) for k in range(3)]

@@ -1,5 +1,5 @@
 """firstfault snapshot and firstfault diff, as a user runs them."""
-import json, os, pathlib, tempfile, time, unittest
+import json, os, pathlib, tempfile, unittest
 
 import harness
 
