@@ -9,6 +9,8 @@
 //   at under a hundredth of the highest rate train.{step_falls,mem_slope,data_share,slowest_step} train.resume.step_last    last step of a log whose
 //   run was told to resume train.resume.{jump,first_third}   of the first loss after a line that says the run resumes: over the last loss before it
 //                             in the same log; divided by three (to be compared with train.loss.last of another log)
+//   train.resume.{step_said,step_first,behind}   the step that this line names; the first step recorded after it; how far that is
+//                             behind (0 unless it is less than half)
 //   train.{gap_s,gap_ratio}   longest time between two dated records, and over the median
 //     step_falls: the step goes back by more than rounding; mem_slope: growth of the printed memory per record over its
 //     level when it grows all the time; data_share: median share of loading time; slowest_step: longest step over median.
@@ -349,9 +351,14 @@ void step_facts(const std::vector<Record>& records, FactSink& sink) {
 
 void resume_facts(std::string_view text, const std::vector<Record>& records, FactSink& sink) {
   static const RE2 resumes(R"((?i)\bresum(?:ing|ed) (?:training|from|run|at)|\bloaded? checkpoint (?:from|at) |\brestored? (?:from|checkpoint))");
+  static const RE2 names_step(R"((?i)(?:checkpoints?[-_/\\]0*|(?:step|iter(?:ation)?)s?[\s=:_-]{1,3}0*)(\d{1,9})\b)");
   std::uint64_t at = 0;
+  std::optional<double> said;
   for_each_line(text, [&](std::uint64_t number, std::string_view line) {
-    if (at == 0 && line.size() <= 4096 && RE2::PartialMatch(piece(line), resumes)) at = number;
+    if (at != 0 || line.size() > 4096 || !RE2::PartialMatch(piece(line), resumes)) return;
+    at = number;
+    double step = 0;
+    if (RE2::PartialMatch(piece(line), names_step, &step)) said = step;
   });
   static const RE2 asked(R"(--resume[= ]true|--resume\s*$|"resume":\s*true|resume_from_checkpoint)");
   bool resumed = at != 0;
@@ -361,6 +368,13 @@ void resume_facts(std::string_view text, const std::vector<Record>& records, Fac
     if (record.step) last_step = record.step;
   if (resumed && last_step) sink.number("train.resume.step_last", *last_step);
   if (at == 0) return;
+  if (said) sink.number("train.resume.step_said", *said, at);
+  // A progress bar begins at 0 before it jumps to where the run goes on: only a record with a loss is a step.
+  const auto trained = std::ranges::find_if(records, [&](const Record& r) { return r.line > at && r.step && r.loss; });
+  if (trained != records.end()) {
+    sink.number("train.resume.step_first", *trained->step, trained->line);
+    if (said) sink.number("train.resume.behind", *trained->step < 0.5 * *said ? *said - *trained->step : 0, trained->line);
+  }
   std::optional<double> before;
   for (const Record& record : records) {
     if (!record.loss || !std::isfinite(*record.loss) || *record.loss <= 0) continue;
