@@ -15,6 +15,7 @@
 //   code.slices_differ           true: pictures and states of one instant are cut at different ends
 //   gripper.state_mapped         true: an observed gripper value is mapped to -1..1 before it becomes part of the state
 //   code.environ_after_import    name of a variable set after the library that reads it was imported
+//   code.action_added_to_state   true: the action is added to the present state before it is carried out
 //
 // Comments and strings in triple quotes are left out.
 
@@ -72,7 +73,9 @@ struct Patterns {
   const RE2 episodes{R"(^for (?:(?:ep|\w*(?:episode|trial|rollout)\w*) in |\w+ in .*(?:episode|trial|rollout|init_state|n_eval|num_eval)))"};
   const RE2 clears{R"((?:policy|agent|model|client|actor)\w*\.reset\w*\(|action_plan\.clear\(|queue\w*\.clear\(|action_plan\s*=\s*|reset_queue)"};
   const RE2 acts{R"((?:env\w*\.step\(|robot\w*\.send_action\(|sim\w*\.step\())"};
-  const RE2 post{R"((?i)post_?process|unnormali[sz]e|denormali[sz]e|output_transform|infer\()"};
+  const RE2 post{R"((?i)post_?process|\b\w*post\w*\(|unnormali[sz]e|denormali[sz]e|unscale|rescale|output_transform|infer\()"};
+  const RE2 added{
+      R"((?i)(?:step|send_action|move\w*|set_\w+|write|apply_action|command)\w*\([^#\n]{0,60}?\b(?:\w+\.)?(?:qpos|q_?current|current_\w+|joint_pos\w*|ee_pos\w*|state|positions?)(?:\[[^\]\n]{0,20}\])?\s*\+\s*(?:\w+\.)?\w*action)"};
   const RE2 unnormalise{
       R"((?i)(?:unnormali[sz]e|denormali[sz]e|postprocessor|post_process\w*)\w*\(\s*\w*action|action\w*\s*\*\s*[^+\n]{0,60}std[^+\n]{0,20}\+\s*[^\n]{0,60}mean|^action\w*\s*=\s*\w*post_?process\w*\(\s*\w*action)"};
   const RE2 environ{
@@ -135,13 +138,26 @@ void fixed_number(const std::vector<CodeLine>& code, FactSink& sink) {
 void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   const Patterns& p = patterns();
   bool loops = false, clears = false, acts = false, post = false;
+  // Indent of the loop over episodes that is open: what stands before it happens once. Asked in a function of its own,
+  // a policy may be cleared there.
+  std::optional<std::size_t> loop;
+  bool clears_inside = false, asks_inside = false, forgets = false;
   bool raw = false;  // LeRobot's calls give normalised actions; get_action and predict_action of others do not
   std::optional<CodeLine> first_only;
   std::optional<CodeLine> asks;
   double unnormalise = 0, turns = 0;
   for (const CodeLine& line : code) {
-    loops |= finds(line, p.episodes);
+    if (loop && line.indent <= *loop) loop.reset();
+    if (finds(line, p.episodes)) {
+      loops = true;
+      loop = line.indent;
+      clears_inside = asks_inside = false;
+    }
+    if (finds(line, p.added) && !line.text.starts_with("def ")) sink.add("code.action_added_to_state", true, line.number, line.text);
     clears |= finds(line, p.clears);
+    clears_inside |= loop && finds(line, p.clears);
+    asks_inside |= loop && finds(line, p.asks);
+    forgets |= asks_inside && !clears_inside;
     acts |= finds(line, p.acts);
     post |= finds(line, p.post);
     raw = raw || (line.text.find(".select_action(") != std::string::npos || line.text.find(".predict_action_chunk(") != std::string::npos);
@@ -153,7 +169,7 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   if (first_only && asks) sink.add("code.first_action_only", true, first_only->number, first_only->text);
   if (turns > 0) sink.number("code.image_turns", turns);
   if (unnormalise > 0) sink.number("code.unnormalize_calls", unnormalise);
-  if (asks && loops && !clears) sink.add("code.policy_not_reset", true, asks->number, asks->text);
+  if (asks && loops && (forgets || !clears)) sink.add("code.policy_not_reset", true, asks->number, asks->text);
   if (asks && raw && acts && !post) sink.add("code.unprocessed_actions", true, asks->number, asks->text);
 }
 
@@ -315,7 +331,7 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
                      text.find("GRIPPER") != std::string_view::npos || text.find("[1:]") != std::string_view::npos ||
                      text.find("grip") != std::string_view::npos || text.find("fps") != std::string_view::npos ||
                      text.find("from_pretrained(") != std::string_view::npos || text.find("self.") != std::string_view::npos ||
-                     text.find("flip") != std::string_view::npos;
+                     text.find("flip") != std::string_view::npos || text.find(".step(") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
                       text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;

@@ -5,6 +5,7 @@
 //     global index does not go up by one; `index_descents`: it falls; `index_restarts`: it falls to 0 where a new
 //     episode begins (a merge that did not renumber); `frame_jumps`: inside an episode frame_index does not go up by
 //     one; `time_errors`: timestamp is not frame_index / fps.
+//   dataset.rows.index_fits_sorted   true: sorted by episode and frame, the global index is right; only the rows' order is not
 //   dataset.segments.{rows,off_grid_frames,length_errors,overlaps,holes,row_errors}
 //     The episode table of v3.0. `off_grid_frames`: largest distance of from_timestamp * fps from a whole number (sums of
 //     rounded times drift); `length_errors`: (to - from) * fps differs from length by half a frame; `row_errors`:
@@ -12,6 +13,7 @@
 //   dataset.table.{zero_range,max_abs}   of a table with columns min and max, or q01 and q99
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -55,6 +57,23 @@ void read_rows(const Table& table, FactSink& sink) {
       if (same_episode && step != 1 && (episode || row.values[*frame] != 0)) ++frame_jumps;
     }
     previous = &row;
+  }
+  if (index && episode && index_jumps > 0) {
+    // The rows as they should stand: whether their global index goes up by one in every episode then.
+    std::vector<std::array<double, 3>> sorted;
+    for (const Table::Row& row : table.rows) sorted.push_back({row.values[*episode], row.values[*frame], row.values[*index]});
+    std::ranges::sort(sorted);
+    bool fits = true;
+    std::size_t pairs = 0;
+    for (std::size_t i = 1; i < sorted.size(); ++i) {
+      if (sorted[i][0] == sorted[i - 1][0]) {
+        ++pairs;
+        fits = fits && sorted[i][1] == sorted[i - 1][1] + 1 && sorted[i][2] == sorted[i - 1][2] + 1;
+      } else {
+        fits = fits && sorted[i][2] > sorted[i - 1][2];
+      }
+    }
+    if (pairs >= 2) sink.add("dataset.rows.index_fits_sorted", fits, table.line);
   }
   const double fps = std::round(median(rates));
   if (time && fps > 0)

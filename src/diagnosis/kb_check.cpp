@@ -18,7 +18,7 @@ std::vector<Error> check_cause_examples(const std::vector<knowledge::Cause>& cau
   if (!scanner) return {scanner.error()};
   for (const knowledge::Cause& c : causes) {
     const auto where = [&](const knowledge::Example& e, std::string_view field) {
-      return fmt::format("{}: {}: {}", knowledge::place(c.at.file, e.line), c.text.id, field);
+      return fmt::format("{}: {}: {}", knowledge::place(e.at.file, e.at.line), c.text.id, field);
     };
     for (const knowledge::Example& e : c.examples) {
       const Explanation explanation = explain_texts(*scanner, e.files, knowledge);

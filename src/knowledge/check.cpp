@@ -84,7 +84,7 @@ class Checker {
     for (const auto& [id, text] : c.separates)
       if (causes_.find(id) == causes_.end()) complain(c.at, c.text.id, "separates", fmt::format("there is no cause '{}'", id));
     proof(c, c.at, c.text.verify);
-    for (const Rule& rule : c.rules) proof(c, Origin{c.at.file, rule.line}, rule.verify);
+    for (const Rule& rule : c.rules) proof(c, rule.at, rule.verify);
     for (const Rule& rule : c.rules) condition(c, rule, rule.when);
     for (const Rule& rule : c.against) condition(c, rule, rule.when);
   }
@@ -151,7 +151,7 @@ class Checker {
   }
 
   void condition(const Cause& c, const Rule& rule, const Condition& when) {
-    const Origin at{c.at.file, rule.line};
+    const Origin& at = rule.at;
     const auto need_signal = [&](std::string_view id, std::string_view field) {
       if (!id.empty() && !known_signal(id)) complain(at, c.text.id, field, fmt::format("there is no signal '{}'", id));
     };

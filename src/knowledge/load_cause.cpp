@@ -94,7 +94,7 @@ std::vector<Rule> read_rules(const Fields& cause, std::string_view name, double 
     if (!f.is_map()) continue;
     f.only({"name", "when", "score", "confirms", "because", "fix", "verify", "source", "sources"});
     Rule rule;
-    rule.line = node.line;
+    rule.at = {f.file(), node.line};
     rule.name = f.text("name");
     if (const Yaml* when = f.find("when"))
       rule.when = read_condition(f, *when, 0);
@@ -127,7 +127,7 @@ std::vector<Example> read_examples(const Fields& cause, std::string_view name) {
       continue;
     }
     Example example;
-    example.line = node.line;
+    example.at = {cause.file(), node.line};
     for (const auto& [file, text] : files->members) {
       if (text.kind != Yaml::Kind::scalar) cause.complain(text.line, name, fmt::format("the content of {} must be text", file));
       example.files.emplace_back(file, text.text);

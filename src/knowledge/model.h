@@ -99,12 +99,12 @@ struct Rule {
   bool confirms = false;
   std::string because;
   std::vector<std::string> fix, verify, sources;
-  int line = 0;
+  Origin at;  ///< of this rule: a cause may stand in several files
 };
 
 struct Example {
   std::vector<std::pair<std::string, std::string>> files;
-  int line = 0;
+  Origin at;
 };
 
 struct Cause {

@@ -115,6 +115,13 @@ causes:
   EXPECT_EQ(all(problems), "");
   EXPECT_EQ(bundle.causes.at(0).rules.size(), 2u);
 
+  Bundle misspelt;
+  load({File{"a.yaml", good}, File{"b.yaml", replace_all(more, "test.lost-card", "test.lost-cart")}}, misspelt, problems);
+  check(misspelt, problems);
+  EXPECT_FALSE(problems.empty());
+  for (const Error& problem : problems) EXPECT_TRUE(problem.where.starts_with("b.yaml:5")) << problem.to_string();
+  problems.clear();
+
   Bundle twice;
   load({File{"a.yaml", good}, File{"b.yaml", good}}, twice, problems);
   EXPECT_TRUE(contains(all(problems), "already has a title")) << all(problems);

@@ -1,0 +1,3 @@
+def to_env(action):
+    # policy: absolute joint targets, radians
+    env.step(env.qpos + action[:7])
