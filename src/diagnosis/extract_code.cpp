@@ -14,6 +14,9 @@
 //   code.default_hz              a rate that a function takes when it is not told one
 //   code.slices_differ           true: pictures and states of one instant are cut at different ends
 //   gripper.state_mapped         true: an observed gripper value is mapped to -1..1 before it becomes part of the state
+//   code.bgr_to_policy           true: OpenCV reads a picture, nothing exchanges its channels, and a policy is asked
+//   code.optimizer_not_restored  true: a checkpoint's weights and step are taken up and the optimiser's state is not
+//   code.visible_twice           two variables that select devices one within the other, set by the same index
 //   code.environ_after_import    name of a variable set after the library that reads it was imported
 //   code.action_added_to_state   true: the action is added to the present state before it is carried out
 //
@@ -306,6 +309,62 @@ void gripper_state(const std::vector<CodeLine>& code, FactSink& sink) {
   }
 }
 
+/// cv2 gives blue, green, red; datasets and policies of this field hold red, green, blue.
+void colour_order(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 reads(R"(\b(?:cv2\.imread\(|cap\w*\.(?:read|retrieve)\(|camera\w*\.read\(\)|video\w*\.read\(\)))");
+  static const RE2 opens(R"(cv2\.(?:VideoCapture|imread)\()");
+  static const RE2 exchanges(
+      R"(COLOR_BGR2RGB|cvtColor\(|\[\s*\.\.\.\s*,\s*(?:::-1|\[2,\s*1,\s*0\])|\[:,\s*:,\s*(?:::-1|\[2,\s*1,\s*0\])|::-1|IMREAD_COLOR_RGB|ColorMode|swapRB)");
+  bool opened = false, exchanged = false, asked = false;
+  std::optional<CodeLine> read;
+  for (const CodeLine& line : code) {
+    opened |= finds(line, opens);
+    exchanged |= finds(line, exchanges);
+    asked |=
+        finds(line, patterns().asks) || line.text.find("policy.infer(") != std::string::npos || line.text.find("client.infer(") != std::string::npos;
+    if (!read && finds(line, reads)) read = line;
+  }
+  if (opened && read && asked && !exchanged) sink.add("code.bgr_to_policy", true, read->number, read->text);
+}
+
+/// A run that takes up weights and step and begins with a fresh optimiser.
+void optimizer_restored(const std::vector<CodeLine>& code, FactSink& sink) {
+  static const RE2 loads(R"(\b(?:model|policy|net|module|agent)\w*\.load_state_dict\()");
+  static const RE2 resumes(
+      R"((?i)(?:ckpt|checkpoint|state)\w*(?:\[["'](?:step|epoch|global_step|iteration)["']\]|\.get\(["'](?:step|epoch|global_step|iteration)["']))");
+  static const RE2 restores(
+      R"((?i)(?:optim\w*|opt|trainer|accelerator|engine)\.(?:load_state_dict|load_state|load_checkpoint)\(|load_(?:training_state|optimizer)|set_optimizer_state_dict|optim_state_dict)");
+  static const RE2 steps(R"((?i)\b(?:optim\w*|opt)\.step\()");
+  std::optional<CodeLine> weights;
+  bool resumed = false, restored = false, stepped = false;
+  for (const CodeLine& line : code) {
+    if (!weights && finds(line, loads)) weights = line;
+    resumed |= finds(line, resumes);
+    restored |= finds(line, restores);
+    stepped |= finds(line, steps);
+  }
+  if (weights && resumed && stepped && !restored) sink.add("code.optimizer_not_restored", true, weights->number, weights->text);
+}
+
+/// ROCR_VISIBLE_DEVICES leaves one device, which the runtime then numbers 0; HIP_VISIBLE_DEVICES with the same number hides it.
+void visible_twice(std::string_view text, FactSink& sink) {
+  static const RE2 set(R"(\b(ROCR|HIP|CUDA)_VISIBLE_DEVICES(?:["']\]\s*=|["']\s*,|\s*[:=])\s*["']?\\?(\$?\{?\w+\}?(?:,\d+)*)["']?)");
+  std::map<std::string, std::string> outer;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > 4096 || line.substr(0, line.find_first_not_of(" \t") + 1).ends_with('#')) return;
+    re2::StringPiece rest = piece(line);
+    std::string layer, value;
+    while (RE2::FindAndConsume(&rest, set, &layer, &value)) {
+      const bool number_zero = value == "0" || value.starts_with("0,");
+      if (layer == "ROCR") {
+        outer[value] = value;
+      } else if (outer.count(value) != 0 && !number_zero) {
+        sink.add("code.visible_twice", "ROCR_VISIBLE_DEVICES and " + layer + "_VISIBLE_DEVICES are both " + value, number, line);
+      }
+    }
+  });
+}
+
 void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
   // The runtime's own variables are read when the device is first used, so an import before them does no harm.
   bool graphics = false;
@@ -324,6 +383,10 @@ void environment_order(const std::vector<CodeLine>& code, FactSink& sink) {
 }  // namespace
 
 void extract_code(std::string_view text, std::string_view source, Facts& out) {
+  if (text.find("ROCR_VISIBLE_DEVICES") != std::string_view::npos) {
+    FactSink sink(source, out);
+    visible_twice(text, sink);
+  }
   const bool calls = text.find(".reset(") != std::string_view::npos || text.find("_action(") != std::string_view::npos ||
                      text.find("::-1") != std::string_view::npos || text.find("os.environ") != std::string_view::npos ||
                      text.find("ROTATE_180") != std::string_view::npos || text.find("rot90(") != std::string_view::npos ||
@@ -331,7 +394,8 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
                      text.find("GRIPPER") != std::string_view::npos || text.find("[1:]") != std::string_view::npos ||
                      text.find("grip") != std::string_view::npos || text.find("fps") != std::string_view::npos ||
                      text.find("from_pretrained(") != std::string_view::npos || text.find("self.") != std::string_view::npos ||
-                     text.find("flip") != std::string_view::npos || text.find(".step(") != std::string_view::npos;
+                     text.find("flip") != std::string_view::npos || text.find(".step(") != std::string_view::npos ||
+                     text.find("cv2.") != std::string_view::npos || text.find("load_state_dict(") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
                       text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;
@@ -347,6 +411,8 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
   gripper_state(code, sink);
   default_rate(code, sink);
   discarded_weights(code, sink);
+  colour_order(code, sink);
+  optimizer_restored(code, sink);
 }
 
 }  // namespace ff::diagnosis

@@ -182,6 +182,22 @@ void episode_files(std::string_view text, FactSink& sink) {
     std::int64_t file = 0, low = 0, high = 0;
     if (line.size() <= 400 && RE2::PartialMatch(piece(line), range, &file, &low, &high) && low <= high) files[file] = {low, high};
   });
+  // Or asked for file by file: pd.read_parquet(".../file-001.parquet")["episode_index"].min() and the number below it.
+  static const RE2 asked(R"(^(?:>>>|In \[\d+\]:|\$).*file[-_](\d{3,6})\.parquet.*episode_index.*\.(min|max)\(\))");
+  static const RE2 answer(R"(^(?:Out\[\d+\]: |np\.int64\()?(\d{1,7})\)?$)");
+  std::int64_t of_file = -1;
+  std::string side;
+  for_each_line(text, [&](std::uint64_t, std::string_view line) {
+    if (line.size() > 400) return;
+    std::int64_t value = 0;
+    if (RE2::PartialMatch(piece(line), asked, &value, &side)) {
+      of_file = value;
+    } else if (of_file >= 0 && RE2::PartialMatch(piece(trim(line)), answer, &value)) {
+      auto& range_of = files.try_emplace(of_file, std::pair<std::int64_t, std::int64_t>{0, 1'000'000'000}).first->second;
+      (side == "min" ? range_of.first : range_of.second) = value;
+      of_file = -1;
+    }
+  });
   if (files.empty()) return;
   double errors = 0;
   for (const Table& table : number_tables(text, "file_index")) {

@@ -1,0 +1,10 @@
+policy = ACTPolicy.from_pretrained(path).to("cuda").eval()
+for ep in range(n):
+    obs, info = env.reset(seed=ep)
+    done = False
+    while not done:
+        with torch.inference_mode():
+            action = policy.select_action(prep(obs))
+        obs, r, term, trunc, info = env.step(action.cpu().numpy())
+        done = term or trunc
+    print(ep, info["is_success"])

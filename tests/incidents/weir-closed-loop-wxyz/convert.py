@@ -1,0 +1,2 @@
+# mujoco data: quaternion is w, x, y, z
+state = np.concatenate([d.xpos[eef], d.xquat[eef], [gripper]])
