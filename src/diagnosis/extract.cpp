@@ -10,7 +10,7 @@ namespace ff::diagnosis {
 
 namespace {
 
-constexpr std::array<ExtractorEntry, 16> table = {{
+constexpr std::array<ExtractorEntry, 17> table = {{
     {"dataset", "dataset.info. dataset.stats. dataset.episodes. norm_stats.", extract_dataset},
     {"rows", "dataset.rows. dataset.segments. dataset.table.", extract_rows},
     {"video", "video. dataset.query. dataset.time_check.", extract_video},
@@ -27,6 +27,7 @@ constexpr std::array<ExtractorEntry, 16> table = {{
     {"numbers", "memory. report. actions. dataset.", extract_numbers},
     {"labelled", "gripper. report. actions. rate. eval. names. compare.", extract_labelled},
     {"results", "eval. config. gripper.", extract_results},
+    {"notes", "gripper. report. series. dataset. files. eval.", extract_notes},
 }};
 
 }  // namespace

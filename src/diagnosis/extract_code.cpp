@@ -77,6 +77,9 @@ struct Patterns {
   const RE2 clears{R"((?:policy|agent|model|client|actor)\w*\.reset\w*\(|action_plan\.clear\(|queue\w*\.clear\(|action_plan\s*=\s*|reset_queue)"};
   const RE2 acts{R"((?:env\w*\.step\(|robot\w*\.send_action\(|sim\w*\.step\())"};
   const RE2 post{R"((?i)post_?process|\b\w*post\w*\(|unnormali[sz]e|denormali[sz]e|unscale|rescale|output_transform|infer\()"};
+  const RE2 calls_network{R"(^action\w*\s*=\s*(?:self\.)?(?:model|net|network|policy|agent|actor)\()"};
+  const RE2 scales_observation{R"((?i)(?:obs|state|qpos|proprio)\w*.{0,30}-.{0,40}mean.{0,40}/.{0,40}std)"};
+  const RE2 scales_action{R"((?i)action.{0,60}\*.{0,40}(?:std|scale|range|max).{0,40}\+|action.{0,60}\*\s*\w*(?:std|scale))"};
   const RE2 added{
       R"((?i)(?:step|send_action|move\w*|set_\w+|write|apply_action|command)\w*\([^#\n]{0,60}?\b(?:\w+\.)?(?:qpos|q_?current|current_\w+|joint_pos\w*|ee_pos\w*|state|positions?)(?:\[[^\]\n]{0,20}\])?\s*\+\s*(?:\w+\.)?\w*action)"};
   const RE2 unnormalise{
@@ -145,6 +148,8 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   // a policy may be cleared there.
   std::optional<std::size_t> loop;
   bool clears_inside = false, asks_inside = false, forgets = false;
+  std::optional<CodeLine> by_hand;  // a network that is called without a policy's own methods
+  bool scales_observation = false, scales_action = false;
   bool raw = false;  // LeRobot's calls give normalised actions; get_action and predict_action of others do not
   std::optional<CodeLine> first_only;
   std::optional<CodeLine> asks;
@@ -164,6 +169,9 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
     acts |= finds(line, p.acts);
     post |= finds(line, p.post);
     raw = raw || (line.text.find(".select_action(") != std::string::npos || line.text.find(".predict_action_chunk(") != std::string::npos);
+    if (finds(line, p.calls_network)) by_hand = line;
+    scales_observation |= finds(line, p.scales_observation);
+    scales_action |= finds(line, p.scales_action);
     if (!asks && finds(line, p.asks) && !line.text.starts_with("def ")) asks = line;
     if (finds(line, p.unnormalise) && !line.text.starts_with("def ")) ++unnormalise;
     if (finds(line, p.turn)) ++turns;
@@ -173,6 +181,7 @@ void policy_use(const std::vector<CodeLine>& code, FactSink& sink) {
   if (turns > 0) sink.number("code.image_turns", turns);
   if (unnormalise > 0) sink.number("code.unnormalize_calls", unnormalise);
   if (asks && loops && (forgets || !clears)) sink.add("code.policy_not_reset", true, asks->number, asks->text);
+  if (by_hand && acts && scales_observation && !scales_action && !post) sink.add("code.unprocessed_actions", true, by_hand->number, by_hand->text);
   if (asks && raw && acts && !post) sink.add("code.unprocessed_actions", true, asks->number, asks->text);
 }
 
@@ -395,7 +404,8 @@ void extract_code(std::string_view text, std::string_view source, Facts& out) {
                      text.find("grip") != std::string_view::npos || text.find("fps") != std::string_view::npos ||
                      text.find("from_pretrained(") != std::string_view::npos || text.find("self.") != std::string_view::npos ||
                      text.find("flip") != std::string_view::npos || text.find(".step(") != std::string_view::npos ||
-                     text.find("cv2.") != std::string_view::npos || text.find("load_state_dict(") != std::string_view::npos;
+                     text.find("cv2.") != std::string_view::npos || text.find("load_state_dict(") != std::string_view::npos ||
+                     text.find("send_action") != std::string_view::npos;
   const bool python = text.find("def ") != std::string_view::npos || text.find("import ") != std::string_view::npos ||
                       text.find("for ") != std::string_view::npos || text.find(" = ") != std::string_view::npos || source.ends_with(".py");
   if (!calls || !python) return;

@@ -36,6 +36,7 @@ re2::StringPiece piece(std::string_view s) { return {s.data(), s.size()}; }
 
 constexpr std::size_t max_line = 2000;
 constexpr std::size_t max_label = 80;
+constexpr std::size_t max_ranges = 500;
 constexpr std::size_t max_text = 1u << 20;
 
 enum class Side { unknown, data, live };
@@ -88,12 +89,16 @@ bool is_gripper(std::string_view label) { return mentions_any(label, {"gripper",
 void grippers(const std::vector<Labelled>& lines, FactSink& sink) {
   std::optional<Range> of_data, of_live;
   std::string low_is;
+  std::size_t ranges = 0;
   for (const Labelled& l : lines) {
     if (!is_gripper(l.label)) continue;
     const auto range = range_of(l.value);
     if (!range) continue;
-    sink.number("gripper.low", range->low, l.number, l.line);
-    sink.number("gripper.high", range->high, l.number, l.line);
+    if (++ranges > max_ranges) return;
+    if (!sink.has("gripper.low", l.number)) {
+      sink.number("gripper.low", range->low, l.number, l.line);
+      sink.number("gripper.high", range->high, l.number, l.line);
+    }
     const std::string word = mentions(range->low_word, "open") || mentions(range->high_word, "clos")   ? "open"
                              : mentions(range->low_word, "clos") || mentions(range->high_word, "open") ? "closed"
                                                                                                        : "";

@@ -21,6 +21,7 @@ void extract_session(std::string_view text, std::string_view source, Facts& out)
 void extract_numbers(std::string_view text, std::string_view source, Facts& out);
 void extract_names(std::string_view text, std::string_view source, Facts& out);
 void extract_labelled(std::string_view text, std::string_view source, Facts& out);
+void extract_notes(std::string_view text, std::string_view source, Facts& out);
 void extract_series(std::string_view text, std::string_view source, Facts& out);
 void extract_results(std::string_view text, std::string_view source, Facts& out);
 

@@ -113,7 +113,7 @@ void memory_growth(std::string_view text, FactSink& sink) {
 /// A loop whose output is one checksum a turn.
 void runs(std::string_view text, FactSink& sink) {
   static const RE2 loop(R"(\b(?:for|while|seq)\b.*\b(?:md5sum|sha\d+sum|cksum|b2sum|xxhsum)\b)");
-  static const RE2 sum(R"(^\s*([0-9a-f]{8,128})\b)");
+  static const RE2 sum(R"(^\s*([0-9a-f]{8,128}\b|[0-9a-f]{4,128}(?:\.{2,3}|\x{2026})))");
   for (const capture::TranscriptPiece& p : capture::split_transcript(text)) {
     if (!RE2::PartialMatch(p.command, loop)) continue;
     std::vector<std::string> seen;

@@ -22,6 +22,10 @@ void FactSink::add(std::string name, Value value, std::uint64_t line, std::strin
   out_.push_back(facts::NamedFact{std::move(name), std::move(value), facts::Origin{source_, line, to_utf8(trim(text).substr(0, longest))}});
 }
 
+bool FactSink::has(std::string_view name, std::uint64_t line) const {
+  return std::ranges::any_of(out_, [&](const facts::NamedFact& f) { return f.origin.line == line && f.name == name && f.origin.source == source_; });
+}
+
 void FactSink::number(std::string name, double value, std::uint64_t line, std::string_view text) {
   add(std::move(name), number_value(value), line, text);
 }

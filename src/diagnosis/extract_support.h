@@ -27,6 +27,8 @@ class FactSink {
   void add(std::string name, Value value, std::uint64_t line = 0, std::string_view text = {});
   /// Whole numbers are stored as integers, so that 30 and 30.0 compare equal. NaN and infinities are stored as text.
   void number(std::string name, double value, std::uint64_t line = 0, std::string_view text = {});
+  /// Whether this line of the source already gave such a fact.
+  [[nodiscard]] bool has(std::string_view name, std::uint64_t line) const;
 
  private:
   std::string source_;

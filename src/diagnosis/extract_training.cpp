@@ -18,6 +18,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -328,19 +329,35 @@ void gap_facts(const std::vector<Record>& records, FactSink& sink) {
   sink.number("train.gap_ratio", longest / median(gaps), line);
 }
 
-void step_facts(const std::vector<Record>& records, FactSink& sink) {
+/// The first word of a line: records of one run begin alike, and a note about another run ("same with lr 1e-5: …") does not.
+std::string first_word(std::string_view line) {
+  const auto begin = std::ranges::find_if(line, [](unsigned char c) { return std::isalpha(c) != 0; });
+  return {begin, std::find_if(begin, line.end(), [](unsigned char c) { return std::isalpha(c) == 0; })};
+}
+
+void step_facts(std::string_view text, const std::vector<Record>& records, FactSink& sink) {
   std::optional<double> first, last;
   double falls = 0;
+  std::uint64_t last_line = 0;
+  const auto same_run = [&](std::uint64_t a, std::uint64_t b) {
+    std::string one, other;
+    for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+      if (number == a) one = first_word(line);
+      if (number == b) other = first_word(line);
+    });
+    return one == other;
+  };
   for (const Record& record : records) {
     if (!record.step) continue;
     if (!first) first = record.step;
     // "1K" after "999" and repeated "1K" are rounding; less than half of the step before is not.
-    if (last && *record.step < 0.5 * *last && *last >= 200) {
+    if (last && *record.step < 0.5 * *last && *last >= 200 && (falls > 0 || same_run(last_line, record.line))) {
       ++falls;
       sink.number("train.step_fell_from", *last, record.line);
       sink.number("train.step_fell_to", *record.step, record.line);
     }
     last = record.step;
+    last_line = record.line;
   }
   if (first) {
     sink.number("train.step_first", *first);
@@ -397,7 +414,7 @@ void extract_training(std::string_view text, std::string_view source, Facts& out
   if (records.empty()) return;
   FactSink sink(source, out);
   sink.number("train.records", static_cast<double>(records.size()));
-  step_facts(records, sink);
+  step_facts(text, records, sink);
   gap_facts(records, sink);
   loss_facts(records, sink);
   gradient_facts(records, sink);
