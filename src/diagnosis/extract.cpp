@@ -26,7 +26,7 @@ constexpr std::array<ExtractorEntry, 17> table = {{
     {"names", "names.", extract_names},
     {"numbers", "memory. report. actions. dataset.", extract_numbers},
     {"labelled", "gripper. report. actions. rate. eval. names. compare.", extract_labelled},
-    {"results", "eval. config. gripper.", extract_results},
+    {"results", "eval. config. gripper. dataset. actions. series. smi.", extract_results},
     {"notes", "gripper. report. series. dataset. files. eval.", extract_notes},
 }};
 

@@ -5,6 +5,10 @@
 //   eval.rises_with_steps       true: in a list of results by checkpoint the success rises to the last one
 //   config.{warmup_steps,train_steps,lr_tenth}   of a schedule; lr_tenth: a tenth of the rate that the schedule shall reach
 //   config.loop_hz              a rate at the top of an evaluation's or a robot's settings
+//   config.crop_share           share of the picture that a policy's crop leaves
+//   dataset.stats.action.as_state   true: by the statistics the actions are where the state is, so they are absolute
+//   actions.printed_max_abs     of actions in a document of a rollout; series.first_ratio of a list of times, as of a printed series
+//   smi.{links_down,pcie_width,pcie_max_width}   of amd-smi's JSON
 //   gripper.data_unit           true: the last of seven action dimensions runs from 0 to 1 while others go below 0
 
 #include <re2/re2.h>
@@ -191,11 +195,80 @@ void gripper_unit(std::string_view text, FactSink& sink) {
   }
 }
 
+/// crop_shape beside the shape of the pictures.
+void crop(const Value& config, std::uint64_t line, FactSink& sink) {
+  const auto cut = flat_numbers(config["crop_shape"]);
+  if (cut.size() != 2) return;
+  for (const auto& [name, feature] : config["input_features"].members()) {
+    const auto shape = flat_numbers(feature["shape"]);
+    if (shape.size() != 3 || name.find("image") == std::string::npos || shape[1] * shape[2] <= 0) continue;
+    sink.number("config.crop_share", cut[0] * cut[1] / (shape[1] * shape[2]), line);
+    return;
+  }
+}
+
+void actions_as_state(const Value& features, std::uint64_t line, FactSink& sink) {
+  const auto mean = flat_numbers(features["action"]["mean"]), state = flat_numbers(features["observation.state"]["mean"]);
+  const auto spread = flat_numbers(features["observation.state"]["std"]);
+  const std::size_t size = std::min({mean.size(), state.size(), spread.size()});
+  if (size < 6) return;
+  std::size_t near = 0, away = 0;
+  for (std::size_t i = 0; i < 6; ++i) {
+    near += std::abs(mean[i] - state[i]) < 0.3 * spread[i] ? 1 : 0;
+    away += std::abs(state[i]) > 2 * spread[i] ? 1 : 0;  // so that two means near zero do not count
+  }
+  if (near >= 5 && away >= 2) sink.add("dataset.stats.action.as_state", true, line);
+}
+
+void first_of_list(const Value& list, std::uint64_t line, FactSink& sink) {
+  const auto times = flat_numbers(list);
+  if (times.size() < 3 || times.size() != list.items().size() || times.front() < 1) return;
+  std::vector<double> rest(times.begin() + 1, times.end());
+  std::nth_element(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(rest.size() / 2), rest.end());
+  if (const double median = rest[rest.size() / 2]; median > 0) sink.number("series.first_ratio", times.front() / median, line);
+}
+
+/// Members of documents that are known by their names, at any depth.
+void named_members(const Value& value, std::uint64_t line, int depth, FactSink& sink) {
+  if (depth > max_depth) return;
+  if (value.is_list()) {
+    std::size_t seen = 0;
+    for (const Value& entry : value.items())
+      if (++seen <= 256) named_members(entry, line, depth + 1, sink);
+    return;
+  }
+  if (value.find("crop_shape") != nullptr) crop(value, line, sink);
+  actions_as_state(value, line, sink);
+  for (const auto& [name, member] : value.members()) {
+    const std::string key = lower(name);
+    if (key == "link_status" && member.is_list()) {
+      const auto down = std::count_if(member.items().begin(), member.items().end(), [](const Value& v) { return v.as_text() == "D"; });
+      sink.number("smi.links_down", static_cast<double>(down), line);
+    } else if (key == "pcie" && member.is_object()) {
+      if (const auto width = scalar(member["width"])) sink.number("smi.pcie_width", *width, line);
+    } else if (key == "max_pcie_width") {
+      if (const auto width = scalar(member)) sink.number("smi.pcie_max_width", *width, line);
+    } else if (member.is_list() && (mentions_any(key, {"latency", "seconds", "time", "duration"}) || key.ends_with("_ms") || key.ends_with("_s")) &&
+               !mentions(key, "stamp")) {
+      first_of_list(member, line, sink);
+    } else if (member.is_list() && mentions(key, "action") && !mentions_any(key, {"min", "max", "range", "limit", "shape", "name"})) {
+      const auto numbers = flat_numbers(member);
+      double largest = 0;
+      for (double x : numbers) largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : largest;
+      if (numbers.size() >= 6 && largest > 0) sink.number("actions.printed_max_abs", largest, line);
+    }
+    if (member.is_list() || member.is_object()) named_members(member, line, depth + 1, sink);
+  }
+}
+
 }  // namespace
 
 void extract_results(std::string_view text, std::string_view source, Facts& out) {
   FactSink sink(source, out);
   if (text.find('"') != std::string_view::npos && text.find("succe") != std::string_view::npos) evaluations(text, sink);
+  if (text.find('"') != std::string_view::npos &&
+      mentions_any(text, {"crop_shape", "link_status", "pcie", "latency", "seconds", "_time", "_ms\"", "_s\"", "\"action"}))
+    for (const Document& document : documents_of(text)) named_members(document.value, document.line, 0, sink);
   if (mentions(text, "warm")) schedule(text, sink);
   if (mentions_any(text, {"fps", "hz", "rate", "frequency"})) loop_rate(text, sink);
   if (text.find("\"min\"") != std::string_view::npos && text.find("\"action") != std::string_view::npos) gripper_unit(text, sink);

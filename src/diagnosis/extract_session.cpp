@@ -108,7 +108,7 @@ void sizes(std::string_view text, FactSink& sink) {
 
 /// `ls` of a checkpoint: training_state beside pretrained_model, and where the link last points.
 void checkpoints(std::string_view text, FactSink& sink) {
-  static const RE2 command(R"((?:^|[$#>]\s*)(?:ls|find|tree)\b.*checkpoints)");
+  static const RE2 command(R"((?:^|[$#>]\s*)(?:ls|find|tree)\b.*(?:checkpoints|checkpoint-\d|global_step_?\d))");
   static const RE2 link(R"(\blast\s*->\s*(?:\S*/)?(\d{3,9})\b)");
   static const RE2 step(R"((?:^|\s)(\d{5,9})(?:/|\s|$))");
   static const RE2 weight_file(R"(\S*model\S*\.(?:pt|pth|bin|safetensors)\b)");
@@ -222,7 +222,7 @@ void extract_session(std::string_view text, std::string_view source, Facts& out)
       text.find("Version:") != std::string_view::npos)
     versions(text, sink);
   if (text.find("==") != std::string_view::npos || text.find("git+") != std::string_view::npos) origins(text, sink);
-  if (text.find("checkpoints") != std::string_view::npos) checkpoints(text, sink);
+  if (text.find("checkpoint") != std::string_view::npos || text.find("global_step") != std::string_view::npos) checkpoints(text, sink);
   if (text.find("dataset_from_index") != std::string_view::npos || text.find("dataset_to_index") != std::string_view::npos)
     episode_bounds(text, sink);
   if (text.find("file_index") != std::string_view::npos && text.find("file-0") != std::string_view::npos) episode_files(text, sink);

@@ -109,6 +109,10 @@ std::vector<Record> records_of(std::string_view text) {
       re2::StringPiece rest = piece(part);
       std::string key, value;
       while (RE2::FindAndConsume(&rest, pair, &key, &value)) take(record, key, metric(value));
+      // "120/25000: loss=0.4": the step of a bar that names no step.
+      static const RE2 counted(R"((?:^|[\s:])(\d{1,8})/(\d{2,9})(?:\s*\]?\s*[:,|]\s*|\s+)loss\b)");
+      double done = 0, all = 0;
+      if (!record.step && RE2::PartialMatch(piece(part), counted, &done, &all) && done <= all) record.step = done;
       // A number alone after "loss" is no metric record ("loss 0.4 (see below)"): want the step or a second quantity.
       if ((record.loss && (record.step || record.grad || record.lr)) || (record.step && record.grad)) out.push_back(record);
       begin = end;
