@@ -26,8 +26,8 @@ constexpr std::array<ExtractorEntry, 17> table = {{
     {"names", "names.", extract_names},
     {"numbers", "memory. report. actions. dataset.", extract_numbers},
     {"labelled", "gripper. report. actions. rate. eval. names. compare.", extract_labelled},
+    {"notes", "gripper. report. series. dataset. files. eval. rate.", extract_notes},
     {"results", "eval. config. gripper. dataset. actions. series. smi.", extract_results},
-    {"notes", "gripper. report. series. dataset. files. eval.", extract_notes},
 }};
 
 }  // namespace

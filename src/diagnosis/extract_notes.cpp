@@ -8,6 +8,10 @@
 //   dataset.{info.total_episodes,info.total_frames,episodes.count}   counts in words ("episodes.jsonl: 48 lines")
 //   report.counts_differ          "tasks": rows name tasks that the list of tasks does not have
 //   report.error_contrast         one operation computed two ways: the larger error over the smaller
+//   report.hot_and_slow          true: rows of a table in which the hotter part has a third less clock
+//   report.scale_255             true: means of two sets of pictures that differ by about 255
+//   rate.pause_share             latency of a policy's answer over how long one chunk of actions lasts
+//   dataset.rows.frame_jumps     frames that a range names and its number of rows lacks
 //   report.half_only_nonfinite    true: one place overflows in float16 and stays finite in a wider type
 //   report.rate_contrast          final losses of two learning rates, the worse over the better
 //   report.rate_worse             the learning rate of the worse
@@ -84,16 +88,25 @@ std::vector<std::string> cells_of(std::string_view line) {
 void tables(std::string_view text, FactSink& sink) {
   struct Columns {
     std::size_t count = 0;
-    std::optional<std::size_t> min, max, lower, upper, time;
+    std::optional<std::size_t> min, max, lower, upper, time, heat, clock;
   };
   std::optional<Columns> header;
   std::vector<double> times;
+  std::vector<std::pair<double, double>> readings;  // temperature, clock
   double beyond = 0;
   std::uint64_t at = 0, header_line = 0;
   std::string said;
   const auto close = [&] {
     if (beyond > 0) sink.number("report.beyond_limits", beyond, at, said);
-    if (times.size() >= 10 && median(times) > 0) sink.number("series.tail_ratio", *std::ranges::max_element(times) / median(times), header_line);
+    // The first two pay for compilation and caches.
+    if (times.size() >= 10 && median(times) > 0)
+      sink.number("series.tail_ratio", *std::max_element(times.begin() + 2, times.end()) / median(times), header_line);
+    if (readings.size() >= 3) {
+      const auto [cold, hot] = std::ranges::minmax_element(readings);
+      const double fastest = std::ranges::max_element(readings, {}, &std::pair<double, double>::second)->second;
+      if (hot->first >= 95 && hot->first - cold->first >= 5 && hot->second < 0.67 * fastest) sink.add("report.hot_and_slow", true, header_line);
+    }
+    readings.clear();
     times.clear();
     beyond = 0;
     header.reset();
@@ -113,11 +126,13 @@ void tables(std::string_view text, FactSink& sink) {
         if (limit && mentions_any(name, {"upp", "max", "high", "_hi"})) c.upper = i;
         if (!limit && name.find("min") != std::string::npos) c.min = i;
         if (!limit && name.find("max") != std::string::npos) c.max = i;
+        if (mentions_any(name, {"junction", "hotspot", "edge", "temp"}) && (!c.heat || mentions_any(name, {"junction", "hotspot"}))) c.heat = i;
+        if (mentions_any(name, {"sclk", "gfxclk", "clock", "mhz"}) && !mentions_any(name, {"mem", "mclk"})) c.clock = i;
         if (name == "ms" || name == "s" || name == "seconds" || name == "latency" || name == "duration" || name.ends_with("_ms") ||
             name.ends_with("_s") || name == "time" || name == "dt" || name == "step_time")
           c.time = i;
       }
-      if ((c.min && c.max && c.lower && c.upper) || c.time) {
+      if ((c.min && c.max && c.lower && c.upper) || c.time || (c.heat && c.clock)) {
         header = c;
         header_line = number;
       }
@@ -137,6 +152,8 @@ void tables(std::string_view text, FactSink& sink) {
         said = std::string(line);
       }
     }
+    const auto heat = value(header->heat), clock = value(header->clock);
+    if (heat && clock && *clock > 0 && readings.size() < max_rows) readings.emplace_back(*heat, *clock);
     if (const auto t = value(header->time); t && *t > 0 && times.size() < max_rows) times.push_back(*t);
   });
   close();
@@ -341,6 +358,51 @@ void same_seeds(std::string_view text, FactSink& sink) {
   });
 }
 
+/// "training images: mean 0.43 after /255", "live images: mean 109.6".
+void picture_scales(std::string_view text, FactSink& sink) {
+  static const RE2 mean(R"((?i)\bmean\W{1,3}(\d{1,3}(?:\.\d+)?)\b)");
+  double low = 0, high = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double value = 0;
+    if (line.size() > max_line || !mentions_any(line, {"image", "frame", "camera", "pixel", "picture"})) return;
+    if (mentions_any(line, {"difference", "error", "diff"}) || !RE2::PartialMatch(piece(line), mean, &value) || value <= 0) return;
+    (value <= 1 ? low : high) = value;
+    if (low > 0 && high > 0 && high / low > 120 && high / low < 500) sink.add("report.scale_255", true, number, line);
+  });
+}
+
+/// "policy server round trip: 412 ms" beside "chunk 16 actions at 30 Hz".
+void pauses(std::string_view text, FactSink& sink) {
+  static const RE2 latency(
+      R"((?i)\b(?:round[- ]?trip|latency|inference(?: time)?|policy(?: server)? (?:takes|time|answers?(?: in)?)|select_action|forward)\b[^\n\d]{0,24}(\d+(?:\.\d+)?) ?(ms|s)\b)");
+  static const RE2 chunk(
+      R"((?i)(?:\bchunks?\b[^\n\d]{0,16}(\d{1,4})|(\d{1,4}) ?-?(?:actions?|steps?)(?: a| per|-)? ?chunk)\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(?:Hz|fps)\b)");
+  double seconds = 0, lasts = 0;
+  std::uint64_t at = 0;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    if (line.size() > max_line) return;
+    double value = 0, hz = 0;
+    std::string unit, a, b;
+    if (RE2::PartialMatch(piece(line), latency, &value, &unit)) seconds = unit == "s" ? value : value / 1000;
+    if (RE2::PartialMatch(piece(line), chunk, &a, &b, &hz) && hz > 0) {
+      lasts = to_real(a.empty() ? b : a).value_or(0) / hz;
+      at = number;
+    }
+  });
+  if (seconds > 0 && lasts > 0) sink.number("rate.pause_share", seconds / lasts, at);
+}
+
+/// "frame_index 0..417, 415 rows".
+void frame_ranges(std::string_view text, FactSink& sink) {
+  static const RE2 range(
+      R"((?i)\bframes?(?:_index)?\b[^\n\d]{0,12}(\d{1,8}) ?(?:\.\.\.?|to|-) ?(\d{1,8})\b[^\n\d]{0,20}\b(\d{1,8}) (?:rows|frames|entries)\b)");
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    double low = 0, high = 0, rows = 0;
+    if (line.size() > max_line || !RE2::PartialMatch(piece(line), range, &low, &high, &rows) || low >= high) return;
+    sink.number("dataset.rows.frame_jumps", std::abs(high - low + 1 - rows), number, line);
+  });
+}
+
 /// A printed list of time stamps, and the rate that the same text names.
 void stamps(std::string_view text, FactSink& sink) {
   static const RE2 rate(R"((?i)\bfps\b["']?\s*(?:=>|[:=])?\s*(\d+(?:\.\d+)?)\s*(?:$|[,}]))");
@@ -393,6 +455,9 @@ void extract_notes(std::string_view text, std::string_view source, Facts& out) {
   if (mentions(text, "loss")) learning_rates(text, sink);
   if (text.find("-rw") != std::string_view::npos) listings(text, sink);
   if (mentions(text, "same")) same_seeds(text, sink);
+  if (mentions(text, "mean")) picture_scales(text, sink);
+  if (mentions(text, "chunk")) pauses(text, sink);
+  if (mentions(text, "frame")) frame_ranges(text, sink);
   if (text.find("timestamp") != std::string_view::npos) stamps(text, sink);
 }
 

@@ -81,6 +81,20 @@ TEST(ExtractNotes, SameSeedsAndTimeStamps) {
   EXPECT_EQ(fact("timestamp: [0.0, 0.03, 0.07, 0.10]\nfps: 30\n", "dataset.rows.time_errors"), "0") << "printed with two digits";
 }
 
+TEST(ExtractNotes, PausesScalesAndMissingFrames) {
+  EXPECT_EQ(fact("policy server round trip: 400 ms\nchunk 15 actions at 30 Hz\n", "rate.pause_share"), "0.8");
+  EXPECT_EQ(fact("training images: mean 0.5 after /255\nlive images: mean 100\n", "report.scale_255"), "yes");
+  EXPECT_EQ(fact("training images: mean 0.5 after /255\nlive images: mean 0.4\n", "report.scale_255"), "(none)");
+  EXPECT_EQ(fact("episode 12: frame_index 0..417, 415 rows\n", "dataset.rows.frame_jumps"), "3");
+  EXPECT_EQ(fact("episode 12: frame_index 0..417, 418 rows\n", "dataset.rows.frame_jumps"), "0");
+}
+
+TEST(ExtractNotes, AClockThatFallsAsTheCardGetsHot) {
+  const std::string head = "time,junction_c,sclk_mhz\n";
+  EXPECT_EQ(fact(head + "0,74,2482\n30,101,2440\n60,110,1205\n", "report.hot_and_slow"), "yes");
+  EXPECT_EQ(fact(head + "0,74,2482\n30,101,2440\n60,104,2430\n", "report.hot_and_slow"), "(none)");
+}
+
 TEST(ExtractTraining, AResumptionThatNamesItsStep) {
   EXPECT_EQ(fact("Resuming training from checkpoint-5000\nstep 100 loss 0.4\nstep 200 loss 0.3\n", "train.resume.behind"), "4900");
   EXPECT_EQ(fact("Resuming training from checkpoint-5000\nstep 5100 loss 0.4\nstep 5200 loss 0.3\n", "train.resume.behind"), "0");
