@@ -8,6 +8,7 @@
 //   config.crop_share           share of the picture that a policy's crop leaves
 //   dataset.stats.action.as_state   true: by the statistics the actions are where the state is, so they are absolute
 //   actions.printed_max_abs     of actions in a document of a rollout; series.first_ratio of a list of times, as of a printed series
+//   series.setting_ratio        fastest over slowest of speeds that stand beside values of one variable
 //   smi.{links_down,pcie_width,pcie_max_width}   of amd-smi's JSON
 //   gripper.data_unit           true: the last of seven action dimensions runs from 0 to 1 while others go below 0
 
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -228,6 +230,24 @@ void first_of_list(const Value& list, std::uint64_t line, FactSink& sink) {
   if (const double median = rest[rest.size() / 2]; median > 0) sink.number("series.first_ratio", times.front() / median, line);
 }
 
+/// "VLLM_ROCM_USE_AITER unset: 412 tok/s" and "VLLM_ROCM_USE_AITER=1: 701 tok/s".
+void speeds_by_setting(std::string_view text, FactSink& sink) {
+  static const RE2 speed(
+      R"(\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=\S+| unset| set| off| on)?\s*[:|]\s*(\d+(?:\.\d+)?) ?(?:tok/s|tokens/s|it/s|img/s|TFLOPS|TFLOP/s|steps/s|samples/s)\b)");
+  std::map<std::string, std::pair<double, double>> ranges;
+  for_each_line(text, [&](std::uint64_t number, std::string_view line) {
+    std::string name;
+    double value = 0;
+    if (line.size() > max_line || !RE2::PartialMatch(piece(line), speed, &name, &value) || value <= 0) return;
+    const auto [at, fresh] = ranges.try_emplace(name, value, value);
+    if (fresh) return;
+    auto& [low, high] = at->second;
+    low = std::min(low, value);
+    high = std::max(high, value);
+    sink.number("series.setting_ratio", high / low, number, line);
+  });
+}
+
 /// Members of documents that are known by their names, at any depth.
 void named_members(const Value& value, std::uint64_t line, int depth, FactSink& sink) {
   if (depth > max_depth) return;
@@ -269,6 +289,7 @@ void extract_results(std::string_view text, std::string_view source, Facts& out)
   if (text.find('"') != std::string_view::npos &&
       mentions_any(text, {"crop_shape", "link_status", "pcie", "latency", "seconds", "_time", "_ms\"", "_s\"", "\"action"}))
     for (const Document& document : documents_of(text)) named_members(document.value, document.line, 0, sink);
+  if (text.find("/s") != std::string_view::npos || text.find("FLOP") != std::string_view::npos) speeds_by_setting(text, sink);
   if (mentions(text, "warm")) schedule(text, sink);
   if (mentions_any(text, {"fps", "hz", "rate", "frequency"})) loop_rate(text, sink);
   if (text.find("\"min\"") != std::string_view::npos && text.find("\"action") != std::string_view::npos) gripper_unit(text, sink);
