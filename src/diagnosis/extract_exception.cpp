@@ -2,6 +2,7 @@
 //
 //   exception.text       "ValueError: Unknown suite", of each distinct exception whose frames, text or words are of this field
 //   exception.code       the source line of the last frame ("assert key in CONFIGS"), exception.place the functions of the frames
+//   exception.other      the words of one that has frames, none of them of this field
 //   exception.file       the file of its innermost frame of this field, from the package on ("lerobot/cameras/opencv/camera_opencv.py")
 //   exception.stack[i]   packages of this field among the frames: lerobot, openpi, transformers, …
 //
@@ -166,8 +167,11 @@ void extract_exception(std::string_view text, std::string_view source, Facts& ou
   std::set<std::string> said;
   for (const Raised& r : raised) {
     // Without frames of this field its source line must be, or, where no frames were handed over, the words.
-    if (packages.empty() && !code_of_this_field(r.code) && (frames || (package_in(r.text).empty() && !of_this_field(r.text)))) continue;
     if (!said.insert(r.text).second) continue;
+    if (packages.empty() && !code_of_this_field(r.code) && (frames || (package_in(r.text).empty() && !of_this_field(r.text)))) {
+      if (frames) sink.add("exception.other", r.text, r.line, r.text);
+      continue;
+    }
     sink.add("exception.text", r.text, r.line, r.text);
     if (!r.code.empty()) sink.add("exception.code", r.code, r.line, r.code);
     if (!r.place.empty()) sink.add("exception.place", r.place, r.line, r.text);

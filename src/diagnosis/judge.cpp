@@ -18,6 +18,8 @@ using namespace knowledge;
 
 namespace {
 
+constexpr std::size_t max_unknown_exceptions = 3;  ///< of one explanation
+
 struct Candidate {
   Diagnosis diagnosis;
   const Cause* cause = nullptr;
@@ -291,6 +293,11 @@ class Judge {
     for (const AlarmLine& a : evidence_.alarms)
       if (explained.count({static_cast<std::size_t>(a.source), a.line}) == 0)
         out.unexplained.push_back(Unexplained{evidence_.sources[a.source], a.line, a.text, a.count, search_query(a.text, knowledge_)});
+    // An exception that nobody knows ended something all the same.
+    if (!out.unexplained.empty() || std::any_of(out.diagnoses.begin(), out.diagnoses.end(), [](const Diagnosis& d) { return !d.benign; })) return;
+    for (const Fact& f : evidence_.facts)
+      if ((f.name == "exception.text" || f.name == "exception.other") && f.line > 0 && out.unexplained.size() < max_unknown_exceptions)
+        out.unexplained.push_back(Unexplained{f.source, f.line, f.value.to_string(), 1, search_query(f.value.to_string(), knowledge_)});
   }
 
   const Evidence& evidence_;
