@@ -2,7 +2,7 @@
 import copy
 
 from ff_probe import record
-from nan_helpers import Call, Found, changed, describe, off_autocast, short, tensors_in, version_of
+from nan_helpers import Call, Found, changed, describe, off_autocast, only_minus_infinity, short, tensors_in, version_of
 
 
 class Closer:
@@ -36,6 +36,9 @@ class Closer:
                     break
                 around = around.parent
         module = call.module
+        if only_minus_infinity(self.torch, made) and bad_inputs and all(only_minus_infinity(self.torch, inputs[i]) for i in bad_inputs):
+            self.quiet = False
+            return  # a mask that is handed on
         bad_parameters = [name for name, p in module.named_parameters() if p.is_floating_point() and not self.finite(p)]
         what = {"stage": "forward", "module": self.name_of(module), "type": type(module).__name__, "inputs_finite": not bad_inputs and not bad_parameters,
                 "dtype": short(made), "what": describe(self.torch, [made])}
@@ -46,6 +49,9 @@ class Closer:
                 what.update(verdict="inputs", operator="", detail="made outside of every module, or data", what=describe(self.torch, [inputs[i] for i in bad_inputs]))
             else:
                 what.update(self.operators(module, call.arguments, call.keywords))
+                if what.pop("masked", False) and only_minus_infinity(self.torch, made):
+                    self.quiet = False
+                    return  # a mask of minus infinity, put there on purpose
                 what.update(self.in_single(module, call.arguments, call.keywords))
         if what["verdict"] == "unknown" and self.changed_since(call):
             what["detail"] += "; its inputs were changed in place after the call"
@@ -63,7 +69,7 @@ class Closer:
         """The same call again, every operator looked at."""
         torch = self.torch
         from torch.utils._python_dispatch import TorchDispatchMode
-        watch, first = self, []
+        watch, first, masked = self, [], []
 
         class Look(TorchDispatchMode):
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -77,9 +83,11 @@ class Closer:
                     if str(func) in ("aten.empty.memory_format", "aten.empty_like.default", "aten.empty_strided.default", "aten.new_empty.default"):
                         break
                     if any("-inf" in describe(torch, [t]) or not watch.finite(t) for t in given) and not bool(torch.isnan(tensor).any()):
+                        masked.append(func)
                         break  # masks hold -inf on purpose
                     if str(func) in ("aten.masked_fill.Scalar", "aten.masked_fill_.Scalar", "aten.full.default", "aten.full_like.default", "aten.fill_.Scalar",
                                      "aten.where.self", "aten.scalar_tensor.default", "aten._to_copy.default") and not bool(torch.isnan(tensor).any()):
+                        masked.append(func)
                         break
                     first.append((func, args, kwargs or {}, all(watch.finite(t) for t in given)))
                     break
@@ -91,7 +99,7 @@ class Closer:
         except Exception as error:  # noqa: BLE001: a module that cannot be called again
             return {"operator": "", "verdict": "unknown", "detail": "the module cannot be called again: %s" % str(error)[:200]}
         if not first:
-            return {"operator": "", "verdict": "unknown", "detail": "called again with the same inputs it is finite: not every call goes wrong"}
+            return {"operator": "", "verdict": "unknown", "masked": bool(masked), "detail": "called again with the same inputs it is finite: not every call goes wrong"}
         func, args, kwargs, finite = first[0]
         out = {"operator": str(func), "operator_inputs_finite": finite}
         dtype = next((t.dtype for t in tensors_in((args, kwargs))), torch.float32)

@@ -68,6 +68,12 @@ def describe(torch, found):
     return "finite"
 
 
+def only_minus_infinity(torch, tensor):
+    """Whether what is not finite is minus infinity alone, as masks hold it."""
+    flat = tensor.detach().reshape(-1)
+    return not bool(torch.isnan(flat).any()) and not bool((flat == float("inf")).any())
+
+
 def off_autocast(torch):
     import contextlib
     stack = contextlib.ExitStack()

@@ -51,6 +51,9 @@ int ops_run(const OpsRunOptions& o) {
     return report_error(Error{o.native ? "names two layers" : "names no layer", "ops run",
                               "--native: our kernels and the vendor's libraries, without a framework; --torch: the user's own PyTorch (--python)",
                               2});
+  if (o.torch && !o.operators.plant.empty())
+    return report_error(Error{"plants faults in the native operators only", "--plant",
+                              "ops run --native --plant NAME; of PyTorch's operators a stand-in plants them: tests/planted/sitecustomize.py", 2});
   if (o.torch) return ops_run_torch({.operators = o.operators, .python = o.python, .runs = o.runs, .json = o.json, .all = o.all});
   if (!o.operators.plant.empty())
     if (auto known = compute::known_planted_fault(o.operators.plant, false); !known) return report_error(known.error());

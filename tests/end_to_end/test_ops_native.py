@@ -38,6 +38,13 @@ class Native(Base):
             code, value = self.ops("--device", "cpu", "--wavefront", wavefront, "--family", "wave,lds", "--repeat", "2")
             self.assertEqual((code, value["device"]["wavefront"]), (0, int(wavefront)))
 
+    def test_a_plant_that_cannot_be_is_refused(self):
+        for layer in ("--native", "--torch"):
+            with self.subTest(layer):
+                process = run("ops", "run", layer, "--device", "cpu", "--plant", "nonsense")
+                self.assertEqual(process.returncode, 2, process.stdout + process.stderr)
+                self.assertIn("--plant", process.stderr)
+
     def test_planted_faults_are_found_where_they_are(self):
         for plant, (family, finder, status) in PLANTED.items():
             with self.subTest(plant):

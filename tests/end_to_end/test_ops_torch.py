@@ -225,6 +225,16 @@ class NanSearch(Folder):
         self.assertEqual((code, found["stage"], found["module"], found["operator"], found["verdict"]), (1, "forward", "3", "aten.log.default", "arithmetic"))
         self.assertTrue(found["inputs_finite"])
 
+    def test_masks_of_minus_infinity_are_no_fault(self):
+        for text in ("y = x.masked_fill(torch.ones_like(x).triu(1).bool(), float('-inf'))", "y = x.clone(); y[..., 3] = float('-inf')"):
+            with self.subTest(text):
+                (self.folder / "model.py").write_text(
+                    "import torch, torch.nn as nn\nclass Mask(nn.Module):\n    def forward(self, x):\n        %s\n        return y\n" % text +
+                    "class Same(nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+                    "m = nn.Sequential(nn.Linear(4, 4), Mask(), Same(), nn.Softmax(-1))\nm(torch.ones(4, 4)).sum().backward()\n")
+                process = self.ops("nan", "model.py", "--python", PYTHON, "--json")
+                self.assertEqual((process.returncode, document(process)["finite"]), (0, True), process.stdout)
+
     def test_backward(self):
         code, value = self.search("h = h + torch.sqrt((h * 0).abs()) if self.i == 4 else h")
         found = value["found"]
