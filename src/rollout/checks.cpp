@@ -272,7 +272,7 @@ std::vector<Check> file_table() {
            "Segments each episode into approach, contact, grasp, lift, transport, place and release, names the stage at which most failed ones get "
            "stuck and "
            "the likeliest of the sources above. With none of them it is the policy itself.",
-           {"closed-loop.undertrained"}, &stage_good),
+           {"closed-loop.undertrained", "training.configuration"}, &stage_good),
       {"episode.recorded",
        r,
        "Is everything written that tells one source from another?",

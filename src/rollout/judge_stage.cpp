@@ -13,14 +13,56 @@ namespace {
 /// What an undertrained policy and nothing else looks like is said last.
 constexpr const char* undertrained = "closed-loop.undertrained";
 
+/// Failed episodes that reach every stage of the task that can be seen, place or release among them: then the test of
+/// success is in question, and not the policy.
+void tell_of_success_test(Survey& s, const std::array<StageCount, stage_count>& counts, std::int64_t failed) {
+  constexpr std::int64_t least = 3;
+  std::int64_t through = 0, say_success = 0;
+  std::vector<Evidence> evidence;
+  for (const auto& j : s.episodes) {
+    if (j.outcome.success) continue;
+    bool all = true, ends = false;
+    for (std::size_t i = 0; i < stage_count; ++i) {
+      const auto& r = j.stages.stages[i];
+      if (r.reached == Reached::not_observable || !counts[i].in_task) continue;
+      all = all && r.reached == Reached::yes;
+      ends = ends || ((all_stages[i] == Stage::place || all_stages[i] == Stage::release) && r.reached == Reached::yes);
+    }
+    if (!all || !ends) continue;
+    ++through;
+    const bool said = std::ranges::any_of(j.episode.frames, [](const Frame& f) { return f.success.value_or(false); });
+    say_success += said ? 1 : 0;
+    if (evidence.size() < 5)
+      evidence.push_back(
+          {j.episode.file, j.episode.line,
+           fmt::format("episode {}: goes through every stage{}, and ends as a failure", j.outcome.index, said ? ", says success in a frame" : "")});
+  }
+  if (through < least || through * 2 < failed) return;
+  Finding f{"episode.stage",
+            "success-test",
+            "training.configuration",
+            0.7,
+            true,
+            fmt::format("{} of {} failed episodes go through every stage of the task: what counts as success is in question, not the policy", through,
+                        failed)};
+  if (say_success > 0) f.summary += fmt::format("; in {} of them a frame says success and the closing line does not", say_success);
+  f.measured = Value::object({{"through_every_stage", static_cast<long long>(through)},
+                              {"failed", static_cast<long long>(failed)},
+                              {"frame_says_success", static_cast<long long>(say_success)}});
+  f.evidence = std::move(evidence);
+  s.findings.push_back(std::move(f));
+}
+
 void tell(Survey& s, const std::array<StageCount, stage_count>& counts) {
   std::size_t worst = 0;
-  std::int64_t failed = 0;
+  std::int64_t stuck = 0;
   for (std::size_t i = 0; i < stage_count; ++i) {
-    failed += counts[i].first_missing;
+    stuck += counts[i].first_missing;
     if (counts[i].first_missing > counts[worst].first_missing) worst = i;
   }
-  if (failed == 0) return;
+  const std::int64_t failed = std::ranges::count_if(s.episodes, [](const auto& j) { return !j.outcome.success; });
+  tell_of_success_test(s, counts, failed);
+  if (stuck == 0 || (!s.findings.empty() && s.findings.back().source == "success-test")) return;
   const Stage stage = all_stages[worst];
   Finding f{"episode.stage", std::string(stage_name(stage)),
             undertrained,    0.3,
@@ -91,7 +133,16 @@ std::array<StageCount, stage_count> count_stages(const Survey& s) {
       ++good[i];
       good_reached[i] += r.reached == Reached::yes ? 1 : 0;
     }
-  for (std::size_t i = 0; i < stage_count; ++i) out[i].in_task = good[i] == 0 || good_reached[i] * 2 >= good[i];
+  // One or two successes that lack what most episodes reach may be told wrong themselves.
+  std::array<std::int64_t, stage_count> any{}, any_reached{};
+  for (const auto& j : s.episodes)
+    for (std::size_t i = 0; i < stage_count; ++i) {
+      const auto& r = j.stages.stages[i];
+      any[i] += r.reached != Reached::not_observable ? 1 : 0;
+      any_reached[i] += r.reached == Reached::yes ? 1 : 0;
+    }
+  for (std::size_t i = 0; i < stage_count; ++i)
+    out[i].in_task = good[i] == 0 || good_reached[i] * 2 >= good[i] || (good[i] < 3 && any_reached[i] * 2 > any[i]);
   for (const auto& j : s.episodes) {
     bool first = true;
     for (std::size_t i = 0; i < stage_count; ++i) {

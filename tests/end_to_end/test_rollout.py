@@ -117,6 +117,17 @@ class Rollout(unittest.TestCase):
         self.assertEqual((code, value["first_fault"]), (1, "episode.stage"))
         self.assertEqual(self.status(value, "episode.stage")["causes"], ["closed-loop.undertrained"])
 
+    def test_episodes_that_do_the_task_and_are_called_failures(self):
+        lines = []
+        for i in range(12):
+            text = episodes.episode(i, success=True).splitlines()
+            lines += text[:-1] + [json.dumps({"result": {"success": i == 0, "steps": len(text) - 2}})]
+        code, value = self.check(self.write("e.jsonl", "".join(x + "\n" for x in lines)))
+        stage = self.status(value, "episode.stage")
+        self.assertEqual((code, value["first_fault"], stage["causes"]), (1, "episode.stage", ["training.configuration"]))
+        self.assertEqual(stage["measured"]["failed"], 11)
+        self.assertIn("what counts as success is in question", stage["summary"])
+
     def test_lerobots_results_of_every_version(self):
         self.write("old/eval_info.json", episodes.lerobot_old([1] * 30 + [0] * 20))
         new = episodes.lerobot_new({("libero_spatial", 0): [1] * 25 + [0] * 5, ("libero_spatial", 1): [0] * 30})
