@@ -259,6 +259,8 @@ void named_members(const Value& value, std::uint64_t line, int depth, FactSink& 
   }
   if (value.find("crop_shape") != nullptr) crop(value, line, sink);
   actions_as_state(value, line, sink);
+  if (const auto middle = scalar(value["p50"]), high = scalar(value["p99"]); middle && high && *middle > 0 && std::isfinite(*high))
+    sink.number("series.tail_ratio", *high / *middle, line);
   for (const auto& [name, member] : value.members()) {
     const std::string key = lower(name);
     if (key == "link_status" && member.is_list()) {
@@ -287,7 +289,7 @@ void extract_results(std::string_view text, std::string_view source, Facts& out)
   FactSink sink(source, out);
   if (text.find('"') != std::string_view::npos && text.find("succe") != std::string_view::npos) evaluations(text, sink);
   if (text.find('"') != std::string_view::npos &&
-      mentions_any(text, {"crop_shape", "link_status", "pcie", "latency", "seconds", "_time", "_ms\"", "_s\"", "\"action"}))
+      mentions_any(text, {"crop_shape", "link_status", "pcie", "p99", "latency", "seconds", "_time", "_ms\"", "_s\"", "\"action"}))
     for (const Document& document : documents_of(text)) named_members(document.value, document.line, 0, sink);
   if (text.find("/s") != std::string_view::npos || text.find("FLOP") != std::string_view::npos) speeds_by_setting(text, sink);
   if (mentions(text, "warm")) schedule(text, sink);

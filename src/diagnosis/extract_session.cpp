@@ -108,7 +108,7 @@ void sizes(std::string_view text, FactSink& sink) {
 
 /// `ls` of a checkpoint: training_state beside pretrained_model, and where the link last points.
 void checkpoints(std::string_view text, FactSink& sink) {
-  static const RE2 command(R"((?:^|[$#>]\s*)(?:ls|find|tree)\b.*(?:checkpoints|checkpoint-\d|global_step_?\d))");
+  static const RE2 command(R"((?:^|[$#>%]\s*|✗ |✓ )(?:ls|find|tree)\b.*(?:checkpoints|checkpoint-\d|global_step_?\d))");
   static const RE2 link(R"(\blast\s*->\s*(?:\S*/)?(\d{3,9})\b)");
   static const RE2 step(R"((?:^|\s)(\d{5,9})(?:/|\s|$))");
   static const RE2 weight_file(R"(\S*model\S*\.(?:pt|pth|bin|safetensors)\b)");
