@@ -158,6 +158,7 @@ struct Look {
   std::string process;
   HangView view;
   std::map<int, Sample> before;
+  std::optional<std::uint64_t> written_before;
   std::chrono::steady_clock::time_point started;
   double seconds = 1;
   bool uses_gpu = false;
@@ -172,8 +173,17 @@ std::vector<std::string> thread_ids(const std::string& process) {
   return out;
 }
 
+/// Bytes that a process wrote so far, into whatever ("wchar" of /proc/PID/io); nothing when that may not be read.
+std::optional<std::uint64_t> written_by(const std::string& process) {
+  const std::string text = read(process + "/io");
+  const std::size_t at = text.find("wchar: ");
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t begin = at + std::string_view("wchar: ").size();
+  return to_integer<std::uint64_t>(text.substr(begin, text.find('\n', begin) - begin));
+}
+
 Result<Look> begin(const HangRequest& request) {
-  Look look{.request = request, .process = fmt::format("/proc/{}", request.pid), .view = {}, .before = {}, .started = {}};
+  Look look{.request = request, .process = fmt::format("/proc/{}", request.pid), .view = {}, .before = {}, .written_before = {}, .started = {}};
   std::error_code error;
   if (request.pid <= 0 || !fs::is_directory(look.process, error)) {
     Error absent{"no such process", std::to_string(request.pid), "ps -ef lists processes", 2};
@@ -197,6 +207,7 @@ Result<Look> begin(const HangRequest& request) {
   constexpr double gpu_seconds = 3;
   look.seconds = request.seconds > 0 ? request.seconds : look.uses_gpu ? gpu_seconds : 1;
   look.started = std::chrono::steady_clock::now();
+  look.written_before = written_by(look.process);
   for (const auto& id : thread_ids(look.process)) look.before[to_integer<int>(id).value_or(0)] = sample_of(look.process + "/task/" + id);
   if (look.uses_gpu) sample_gpus(view, request.root);
   return look;
@@ -234,6 +245,8 @@ void ask_py_spy(const HangRequest& request, HangView& view) {
 Result<HangView> end(Look look) {
   compare_threads(look);
   HangView& view = look.view;
+  if (const auto now = written_by(look.process); now && look.written_before && *now > *look.written_before)
+    view.written = *now - *look.written_before;
   const HangRequest& request = look.request;
   if (!view.calls_readable)
     std::tie(view.refused_because, view.refused_remedy) =

@@ -55,6 +55,7 @@ struct HangView {
   int pid = 0;
   std::string program;
   double started_seconds = 0;  ///< after boot
+  std::uint64_t written = 0;   ///< bytes that it wrote between the looks; 0 too when that may not be read
   int owner = -1;              ///< user id
   std::vector<HangThread> threads;
   bool holds_kfd = false, holds_render_node = false;

@@ -246,9 +246,13 @@ HangVerdict judge(const HangView& view) {
             {"Is every rank alive and in the same call? Run firstfault hang on each; with TORCH_NCCL_TRACE_BUFFER_SIZE set, --dumps names the rank.",
              fmt::format("ss -tpn | grep pid={} shows with whom it talks.", view.pid)}};
   if (const auto thread = any(spins); thread != none) {
+    if (view.written > 0)
+      return {"moving",
+              fmt::format("thread {} ({}) computes, and the process wrote {} bytes meanwhile: it moves", thread->id, thread->name, view.written),
+              {}};
     HangVerdict out{"busy-loop",
-                    fmt::format("thread {} ({}) uses {:.0f} % of a CPU: it computes or spins, it does not wait", thread->id, thread->name,
-                                std::max(thread->cpu_share, thread->wants_cpu) * 100),
+                    fmt::format("thread {} ({}) uses {:.0f} % of a CPU and wrote nothing meanwhile: it computes or spins, it does not wait",
+                                thread->id, thread->name, std::max(thread->cpu_share, thread->wants_cpu) * 100),
                     {}};
     if (view.holds_kfd)
       out.next.emplace_back(

@@ -103,6 +103,19 @@ TEST(Hang, ABusyThreadIsNoWaitingOne) {
   EXPECT_EQ(judge(view).next.size(), 1U);
   view.holds_kfd = true;
   EXPECT_EQ(judge(view).next.size(), 2U) << "a GPU process may spin for the GPU";
+  view.written = 12;
+  EXPECT_EQ(judge(view).id, "moving") << "a loop that writes is no hang";
+}
+
+TEST(Hang, AProcessThatComputesAndWritesMoves) {
+  const Hung busy([] {
+    const int out = ::open("/dev/null", O_WRONLY);
+    for (unsigned i = 0;; ++i)
+      if (i % 100'000 == 0 && ::write(out, "x", 1) != 1) ::_exit(1);
+  });
+  const auto view = busy.view(1);
+  EXPECT_GT(view.written, 0U);
+  EXPECT_EQ(judge(view).id, "moving");
 }
 
 TEST(Hang, ALoopIsSeenOnALoadedMachineToo) {
