@@ -27,15 +27,17 @@ std::string place_of(const CoreFrame& frame) {
          (frame.source.empty() ? std::string() : " (" + frame.source + ")");
 }
 
-/// The stack ran out: the fault is within reach of the stack pointer and just below a mapping that the pointer was in.
+/// The stack ran out: the fault is within reach of the stack pointer and just below a mapping that the pointer was in, or
+/// the pointer itself lies in no mapping at all, below the stack (a local array larger than what is left).
 bool stack_exhausted(const Core& core, elf::Bytes bytes) {
   if (core.signal != SIGSEGV || core.threads.empty()) return false;
   const std::uint64_t stack = core.threads[0].stack, address = core.address;
   const std::uint64_t distance = stack > address ? stack - address : address - stack;
-  if (distance > guard_window) return false;
+  constexpr std::uint64_t largest_frame = std::uint64_t{1} << 30;
+  if (distance > largest_frame) return false;
   const auto file = elf::File::parse(bytes.view());
   if (!file) return false;
-  bool inside = false, near = false;
+  bool inside = false, near = false, pointer_mapped = false, stack_above = false;
   for (const auto& segment : file->segments()) {
     if (segment.type != elf::segment_load || segment.memory_size == 0) continue;
     const bool writable = (segment.flags & 2U) != 0;
@@ -43,8 +45,12 @@ bool stack_exhausted(const Core& core, elf::Bytes bytes) {
       inside = inside || writable;
     else if (writable && segment.address > address && segment.address - address <= guard_window)
       near = true;
+    pointer_mapped = pointer_mapped || (stack >= segment.address && stack - segment.address < segment.memory_size);
+    const std::uint64_t lower = std::min(stack, address);
+    stack_above = stack_above || (writable && segment.address > lower && segment.address - lower <= largest_frame);
   }
-  return !inside && near;
+  if (inside) return false;
+  return (near && distance <= guard_window) || (!pointer_mapped && stack_above && stack != 0 && address + guard_window >= stack);
 }
 
 std::string segfault(const Core& core, elf::Bytes bytes, CoreVerdict& verdict) {

@@ -103,6 +103,11 @@ TEST_F(CoreTest, AnExhaustedStackIsNoWildPointer) {
   EXPECT_TRUE(in_backtrace("deep"));
 }
 
+TEST_F(CoreTest, ALocalArrayLargerThanTheStackExhaustsIt) {
+  CRASH_OR_SKIP("large");
+  EXPECT_EQ(verdict.what, "the stack is exhausted");
+}
+
 TEST_F(CoreTest, ABusErrorNamesTheFileThatWasShortened) {
   CRASH_OR_SKIP("bus");
   EXPECT_EQ(core.signal, SIGBUS);
@@ -126,7 +131,7 @@ TEST_F(CoreTest, ACalledNullPointerAndASentSignalAreTold) {
   EXPECT_EQ(verdict.what, "a null function pointer was called");
   ASSERT_GE(core.threads.at(0).frames.size(), 2U);
   EXPECT_EQ(core.threads[0].frames[1].function, "main") << "who called it stands on the stack";
-  EXPECT_TRUE(core.threads[0].frames[1].source.ends_with("crash.c:20")) << core.threads[0].frames[1].source;
+  EXPECT_TRUE(core.threads[0].frames[1].source.ends_with("crash.c:22")) << core.threads[0].frames[1].source;
   EXPECT_EQ(verdict.owner, Owner::program);
   for (const auto& entry : fs::directory_iterator(directory))
     if (entry.path().filename().string().starts_with("core")) fs::remove(entry.path());
