@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
+#include "diagnosis/explain.h"
+#include "knowledge/knowledge.h"
 #include "training/judge.h"
 #include "training/plot.h"
 #include "training/statistics.h"
@@ -55,11 +58,24 @@ constexpr Ending endings[] = {
     {EventKind::rank_lost, "communication.rank-lost", "a rank was lost"},
     {EventKind::told_to_end, "training.killed", "it was told to end"},
     {EventKind::killed, "training.killed", killed_words},
-    {EventKind::interrupted, "training.stall", "a person interrupted it"},
-    {EventKind::exception, "training.configuration", "it ended with an exception"},
-    {EventKind::traceback, "training.configuration", "it ended with a traceback"},
+    {EventKind::interrupted, "training.killed", "a person interrupted it"},
+    {EventKind::exception, "", "it ended with an exception"},
+    {EventKind::traceback, "", "it ended with a traceback"},
     {EventKind::cancelled, "training.killed", "the batch system ended the job's processes, and does not say why"},
 };
+
+/// The cause that `explain` names first for what the program said as it ended, be it one of several that are possible; where it
+/// knows none, what the program was told is the nearest.
+std::string cause_of_words(const Log& log, const Event& first) {
+  std::string said;
+  for (const auto& e : log.events)
+    if (e.after_record == first.after_record) said += e.text + "\n";
+  const auto explanation = diagnosis::explain_texts({{"train.log", said}}, knowledge::Knowledge::built_in());
+  if (explanation)
+    for (const auto& diagnosis : explanation->judgement.diagnoses)
+      if (!diagnosis.benign) return diagnosis.cause;
+  return contains(said, "MemoryError") ? "memory.host-exhausted" : "training.configuration";
+}
 
 /// Of a command that was watched to its end, and prints nothing that tells why it ended: its exit status.
 CheckResult by_exit_status(int status, std::string where, bool early, Value measured) {
@@ -231,9 +247,14 @@ CheckResult judge_interruption(const Log& log) {
     if (kind->kind == EventKind::told_to_end && end != nullptr && count == 1)
       return CheckResult::pass("the run ended regularly, although " + first->text, std::move(measured));
     // Who is told to end before the end has no fault.
-    auto result = (gone_on > 0 && end != nullptr) || kind->kind == EventKind::told_to_end
-                      ? CheckResult::warn(kind->cause, std::move(summary), std::move(measured))
-                      : CheckResult::fail(kind->cause, std::move(summary), std::move(measured));
+    const bool asked = kind->kind == EventKind::told_to_end || kind->kind == EventKind::interrupted;
+    std::string cause = kind->cause;
+    if (cause.empty() || kind->kind == EventKind::gpu_fault) {
+      const std::string told = cause_of_words(log, *first);
+      if (cause.empty() || told != "training.configuration") cause = told;
+    }
+    auto result = (gone_on > 0 && end != nullptr) || asked ? CheckResult::warn(cause, std::move(summary), std::move(measured))
+                                                           : CheckResult::fail(cause, std::move(summary), std::move(measured));
     result.because(evidence_of(log, *first));
     if (before != nullptr) result.because(evidence_of(log, *before));
     return result;

@@ -50,6 +50,15 @@ struct Growth {
   bool grows = false;
 };
 
+/// Whether the least readings rise as well: what is taken and given back again and again (a saw) has a floor that stays.
+bool floor_rises(const Points& p, double slope) {
+  const std::size_t third = p.y.size() / 3;
+  const double first = *std::min_element(p.y.begin(), p.y.begin() + static_cast<std::ptrdiff_t>(third));
+  const double last = *std::min_element(p.y.end() - static_cast<std::ptrdiff_t>(third), p.y.end());
+  const double expected = slope * (p.x[p.x.size() - third] - p.x.front());
+  return last - first > 0.3 * expected;
+}
+
 Growth growth(const Points& p) {
   Growth g;
   if (p.x.size() < 8) return g;
@@ -63,7 +72,8 @@ Growth growth(const Points& p) {
   const auto late = robust_slope(std::span(p.x).subspan(half), std::span(p.y).subspan(half));
   const double span = p.x.back() - p.x.front();
   // What fills up and comes to rest grows there by far less than the whole.
-  g.grows = g.slope.low > 0 && late.low > 0 && late.value > 0.2 * g.slope.value && g.slope.value * span > 0.02 * g.level && falls * 5 <= p.y.size();
+  g.grows = g.slope.low > 0 && late.low > 0 && late.value > 0.2 * g.slope.value && g.slope.value * span > 0.02 * g.level && falls * 5 <= p.y.size() &&
+            g.total > 0 && floor_rises(p, g.slope.value);
   return g;
 }
 

@@ -20,6 +20,11 @@ struct Seam {
   bool banner = false;     ///< a start or resumption is printed there
 };
 
+/// Steps that are counted anew in each epoch: the epoch goes up where they fall.
+bool counts_by_epoch(const Record& before, const Record& r) {
+  return before.holds(Quantity::epoch) && r.holds(Quantity::epoch) && std::floor(r.of(Quantity::epoch)) > std::floor(before.of(Quantity::epoch));
+}
+
 std::vector<Seam> seams(const Log& log) {
   std::vector<Seam> out;
   double last = unknown;
@@ -29,7 +34,7 @@ std::vector<Seam> seams(const Log& log) {
       const Record& before = log.records[i - 1];
       const bool falls = std::isfinite(r.step) && std::isfinite(before.step) &&
                          r.step < before.step - 0.6 * std::max(r.step_unit, before.step_unit) + 0.5 && r.part == before.part &&
-                         r.source == before.source;
+                         r.source == before.source && !counts_by_epoch(before, r);
       // Another file is another run, unless it says that it goes on.
       const bool other_file = r.source != before.source;
       if (r.part != before.part || falls) {

@@ -35,6 +35,19 @@ std::vector<double> values(const std::vector<const Record*>& records, Quantity q
   return out;
 }
 
+/// Printed with one or two digits that count: 0.0004, 0.012.
+bool few_digits(double value) {
+  if (value == 0 || !std::isfinite(value)) return false;
+  const double scaled = std::abs(value) / std::pow(10.0, std::floor(std::log10(std::abs(value)))) * 10;
+  return std::abs(value) < 0.1 && std::abs(scaled - std::round(scaled)) < 1e-6;
+}
+
+bool gradients_differ(const std::vector<const Record*>& records, std::size_t from, std::size_t to) {
+  for (std::size_t i = from + 1; i < to && i < records.size(); ++i)
+    if (records[i]->holds(gradient) && records[from]->holds(gradient) && records[i]->of(gradient) != records[from]->of(gradient)) return true;
+  return false;
+}
+
 /// How much a stretch of values moves from its beginning to its end, relative to its level. Of many values the medians of the
 /// first and last third are compared, less what the spread alone explains: batches differ also where nothing is learnt.
 double course(const std::vector<double>& v) {
@@ -284,8 +297,10 @@ CheckResult judge_loss_plausible(const Log& log) {
   }
   // lerobot prints three decimals: a small loss repeats by rounding, so that equality counts only with the gradient or to more digits.
   const double level = all[end]->of(loss);
-  const bool by_rounding = std::abs(level) < 0.1 && std::abs(level * 1000 - std::round(level * 1000)) < 1e-9;
-  if (longest >= 5 && (!by_rounding || longest >= 30)) {
+  const bool by_rounding = (std::abs(level) < 0.1 && std::abs(level * 1000 - std::round(level * 1000)) < 1e-9) || few_digits(level);
+  // Another gradient at each record is another loss, which the printed digits do not show.
+  const bool moves = by_rounding && longest > 0 && gradients_differ(all, end + 1 - longest, end + 1);
+  if (longest >= 5 && !moves && (!by_rounding || longest >= 30)) {
     const Record& from = *all[end + 1 - longest];
     plot(from.step);
     const bool zero_rate = from.holds(Quantity::learning_rate) && from.of(Quantity::learning_rate) == 0;

@@ -293,7 +293,10 @@ class Reader {
     read_settings(s, log_);
     Record bar;
     if (read_bar(s, bar)) {
-      if (bar.has.any()) push(bar, number, bar.time);
+      if (bar.has.any()) {
+        add_format(log_, "progress bar");
+        push(bar, number, bar.time);
+      }
       return;
     }
     if (const auto next = next_record(s); next != std::string_view::npos) {
@@ -355,6 +358,12 @@ class Reader {
     record.line = number;
     record.part = part_;
     record.time = time;
+    // A total that the run itself prints beside its step; steps of an epoch have none.
+    if (std::isfinite(record.step_total) && record.holds(Quantity::loss) && !record.holds(Quantity::epoch) && record.step <= record.step_total &&
+        (log_.settings.find("steps") == nullptr || log_.settings["steps_from_record"].as_bool())) {
+      log_.settings.set("steps", record.step_total);
+      log_.settings.set("steps_from_record", true);
+    }
     log_.records.push_back(std::move(record));
   }
 

@@ -177,6 +177,14 @@ Scan scan(std::string_view s) {
       if (!std::isfinite(out.record.step)) {
         out.record.step = number->value;
         out.record.step_unit = number->unit;
+        // "step 300/1000"
+        auto slash = number->end;
+        while (slash < s.size() && s[slash] == ' ') ++slash;
+        if (slash < s.size() && s[slash] == '/') {
+          const std::string_view rest = trim(s.substr(slash + 1, 16));
+          if (const auto total = to_integer<std::int64_t>(rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size()))); total)
+            out.record.step_total = static_cast<double>(*total);
+        }
       }
       continue;
     }
@@ -188,6 +196,20 @@ Scan scan(std::string_view s) {
       out.record.rate_decimals = static_cast<int>(text.size() - text.find('.') - 1);
   }
   return out;
+}
+
+/// "Epoch 3:", "epoch [3/10]": the number behind the word.
+std::optional<double> epoch_before(std::string_view s) {
+  constexpr std::size_t between = 3;
+  const std::string low = lower(s.substr(0, 200));
+  const auto at = low.find("epoch");
+  if (at == std::string::npos) return std::nullopt;
+  auto begin = at + std::string_view("epoch").size();
+  for (std::size_t i = 0; i < between && begin < low.size() && !digit(low[begin]); ++i) ++begin;
+  auto end = begin;
+  while (end < low.size() && digit(low[end])) ++end;
+  if (end == begin) return std::nullopt;
+  return to_real(low.substr(begin, end - begin));
 }
 
 bool read_bar(std::string_view s, Record& record) {
@@ -211,6 +233,10 @@ bool read_bar(std::string_view s, Record& record) {
     if (const Scan before = scan(s.substr(0, percent)); before.record.holds(Quantity::loss))
       record.set(Quantity::loss, before.record.of(Quantity::loss));
   record.bar = true;
+  // Lightning's "Epoch 3:  41%|####": its bar begins anew in each.
+  if (const auto epoch = epoch_before(s.substr(0, percent)); epoch && !record.holds(Quantity::epoch)) record.set(Quantity::epoch, *epoch);
+  if (const auto total = to_integer<std::int64_t>(trim(counts[1])); total && !record.holds(Quantity::epoch))
+    record.step_total = static_cast<double>(*total);
   if (!std::isfinite(record.step)) record.step = static_cast<double>(*n);
   record.time = duration_of(s.substr(open + 1, less - open - 1));
   for (const auto part : split(postfix, ',')) {

@@ -41,8 +41,9 @@ struct Record {
   std::uint64_t line = 0;  ///< 1-based; number of the entry in binary files
   std::uint32_t part = 0;  ///< grows at each start or resumption within the files
   double step = unknown;
-  double step_unit = 1;   ///< what the printed step was rounded to ("2K": 1000)
-  double time = unknown;  ///< seconds; of the Unix epoch or of the run
+  double step_unit = 1;         ///< what the printed step was rounded to ("2K": 1000)
+  double step_total = unknown;  ///< "300/1000": how many there will be
+  double time = unknown;        ///< seconds; of the Unix epoch or of the run
   std::array<double, quantity_count> value{};
   std::bitset<quantity_count> has;
   std::vector<std::pair<std::string, double>> other;  ///< further losses

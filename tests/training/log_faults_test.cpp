@@ -239,7 +239,7 @@ const std::vector<Kind>& kinds() {
          r.lines.resize(middle(r, g));
          r.tail = said[g.below(4)];
        }},
-      {"an exception of one's own", "step.interruption training.configuration",
+      {"an exception of one's own", "step.interruption closed-loop.observation-mismatch",
        [](Made& r, Random& g) {
          r.lines.resize(middle(r, g));
          r.tail = "Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'observation.images.top'\n";
@@ -355,7 +355,50 @@ TEST(LogRules, TheBatchSystemThatTidiesUpIsNotTheReason) {
   const auto verdict = testing::judge_text(
       "step=1 loss=0.5 lr=1e-4\nstep=2 loss=0.4 lr=1e-4\nTraceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'action'\n"
       "srun: error: n1: task 0: Exited with exit code 1\nslurmstepd: error: *** STEP 91.0 ON n1 CANCELLED AT 2026-03-01T13:00:00 ***\n");
-  EXPECT_EQ(verdict.told(), "step.interruption training.configuration");
+  EXPECT_EQ(verdict.told(), "step.interruption data.metadata-mismatch");
+}
+
+// What a program said as it ended is judged as `explain` judges it.
+TEST(LogRules, AnExceptionHasTheCauseThatItsWordsHave) {
+  const auto told = [](const std::string& last) {
+    return testing::judge_text("step=1 loss=0.5 lr=1e-4\nstep=2 loss=0.4 lr=1e-4\nTraceback (most recent call last):\n  File \"x.py\", line 1\n" +
+                               last + "\n")
+        .told();
+  };
+  EXPECT_EQ(told("torch.AcceleratorError: HIP error: invalid device function"), "step.interruption library-coverage.torch-lacks-target");
+  EXPECT_EQ(told("PermissionError: [Errno 13] Permission denied: '/out/ckpt'"), "step.interruption permission.path-not-writable");
+  EXPECT_EQ(told("RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x14 and 12x64)"), "step.interruption model.shape-mismatch");
+  EXPECT_EQ(told("MemoryError"), "step.interruption memory.host-exhausted");
+  EXPECT_EQ(told("IndexError: index 5 is out of bounds for axis 0 with size 4"), "step.interruption training.configuration");
+}
+
+TEST(LogRules, APersonsInterruptIsNoFault) {
+  const auto verdict =
+      testing::judge_text("step=1 loss=0.5 lr=1e-4\nstep=2 loss=0.4 lr=1e-4\nTraceback (most recent call last):\nKeyboardInterrupt\n");
+  EXPECT_EQ(verdict.of("step.interruption")->status, Status::warn);
+}
+
+TEST(LogRules, StepsThatAreCountedByEpochAreNoResumption) {
+  std::string bars, plain;
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (int step = 0; step < 40; ++step) {
+      const double loss = 2.0 / (1 + epoch * 40 + step);
+      bars += fmt::format("Epoch {}: {}%|##| {}/40 [00:01<00:00, 10.0it/s, train_loss={:.3f}]\n", epoch, step * 100 / 40, step, loss);
+      plain += fmt::format("epoch {} step {} loss {:.4f}\n", epoch + 1, step, loss);
+    }
+  EXPECT_EQ(testing::judge_text(bars).told(), "");
+  EXPECT_EQ(testing::judge_text(plain).told(), "");
+}
+
+TEST(LogRules, ALogThatStopsBeforeItsOwnTotalIsWarnedOf) {
+  for (const char* form :
+       {"step={}/1000 loss={:.4f}\n", "Training: 1%|#| {}/1000 [00:29<01:00, 10.0it/s, loss={:.4f}]\n", "iteration {}/ 1000 | loss {:.4f}\n"}) {
+    std::string text;
+    for (int step = 1; step <= 300; ++step) text += fmt::format(fmt::runtime(form), step, 1.0 - step / 1000.0);
+    const auto verdict = testing::judge_text(text);
+    EXPECT_EQ(verdict.of("step.interruption")->status, Status::warn) << form;
+    EXPECT_NE(verdict.of("step.interruption")->summary.find("of 1000"), std::string::npos) << verdict.of("step.interruption")->summary;
+  }
 }
 
 // A second run of its own in the same file begins anew, with a loss of a beginning.
