@@ -184,7 +184,10 @@ CheckResult judge_gradient(const Log& log) {
     if (Value plot = plot_value(log, gradient, {mark}); !plot.is_null()) measured.set("plot", std::move(plot));
   };
   constexpr std::size_t in_a_row = 3;
-  if (longest >= in_a_row || (all.size() >= 40 && nonfinite * 20 > all.size())) {
+  // A loss scale begins at 65536 and is halved until nothing overflows: sixteen times at most.
+  constexpr std::size_t scale_search = 16;
+  const bool finds_scale = longest > 0 && longest <= scale_search && run_end + 1 - longest < in_a_row && all.size() - run_end > scale_search;
+  if ((longest >= in_a_row && !finds_scale) || (all.size() >= 40 && nonfinite * 20 > all.size())) {
     const Record& from = *all[run_end + 1 - std::max<std::size_t>(longest, 1)];
     with_plot(from.step);
     return CheckResult::fail(

@@ -372,6 +372,36 @@ TEST(LogRules, AnExceptionHasTheCauseThatItsWordsHave) {
   EXPECT_EQ(told("IndexError: index 5 is out of bounds for axis 0 with size 4"), "step.interruption training.configuration");
 }
 
+TEST(LogRules, ALossScaleThatIsSearchedForIsNoFault) {
+  const auto with_inf = [](int from, int to) {
+    std::string text;
+    for (int step = 1; step <= 60; ++step)
+      text += fmt::format("step={} loss={:.4f} lr=1e-4 grad_norm={}\n", step, 1.0 - step * 0.01,
+                          step >= from && step <= to ? "inf" : fmt::format("{:.3f}", 1 + step * 0.01));
+    return testing::judge_text(text);
+  };
+  EXPECT_EQ(with_inf(1, 3).of("step.gradient")->status, Status::pass);
+  EXPECT_EQ(with_inf(20, 23).of("step.gradient")->status, Status::fail);
+}
+
+TEST(LogRules, ASawOfMemoryIsNoLeakAndARisingOneIs) {
+  const auto memory = [](double rise) {
+    std::string text;
+    for (int step = 1; step <= 360; ++step)
+      text += fmt::format("step={} loss={:.4f} mem_gb={:.2f}\n", step, 1.0 - step * 0.001, 10 + 0.05 * (step % 50) + rise * step);
+    return testing::judge_text(text);
+  };
+  EXPECT_EQ(memory(0).of("step.memory-growth")->status, Status::pass);
+  EXPECT_EQ(memory(0.05).of("step.memory-growth")->status, Status::fail);
+}
+
+TEST(LogRules, SmallLossesRepeatByRounding) {
+  std::string text;
+  for (int step = 1; step <= 100; ++step)
+    text += fmt::format("step={} loss=0.000{} lr=1e-4 grad_norm={:.3f}\n", step, step < 60 ? 4 : 3, 0.5 + 0.001 * step);
+  EXPECT_EQ(testing::judge_text(text).of("step.loss-plausible")->status, Status::pass);
+}
+
 TEST(LogRules, APersonsInterruptIsNoFault) {
   const auto verdict =
       testing::judge_text("step=1 loss=0.5 lr=1e-4\nstep=2 loss=0.4 lr=1e-4\nTraceback (most recent call last):\nKeyboardInterrupt\n");
