@@ -102,8 +102,8 @@ for name in sys.argv[2:] or SIMULATORS:
         assert checks[identity]["status"] in ("pass", "warn"), checks[identity]
     assert checks["resume.restore-rate"]["measured"]["rate"] == 1, checks["resume.restore-rate"]
     for identity in ("step.performance", "episode.performance"):
-        record = checks[identity]["measured"]
-        assert record["versions"]["lerobot"] == importlib.metadata.version("lerobot") and "not stated" not in (record["device"], record["batch"]), record
+        told = checks[identity]["measured"]
+        assert told["versions"]["lerobot"] == importlib.metadata.version("lerobot") and "not stated" not in (told["device"], told["batch"]), told
     assert checks["evaluation.success-interval"]["measured"]["episodes"] == 4, checks["evaluation.success-interval"]
     wrong = [c for c in checks.values() if c["status"] in ("fail", "error") and c["id"].split(".")[0] in ("step", "resume", "episode", "evaluation")]
     assert all(c["id"] == "evaluation.success-interval" for c in wrong), wrong
