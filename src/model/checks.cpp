@@ -67,8 +67,8 @@ CheckResult present(const CheckContext& context) {
 
 /// What a finite model's values are like.
 CheckResult finite(const Survey& s, const CheckInputs&) {
-  std::uint64_t values = 0, over = 0, subnormal = 0, zero_count = 0, equal_count = 0;
-  double largest = 0;
+  std::uint64_t values = 0, over = 0, subnormal = 0, zero_count = 0, equal_count = 0, weight_tensors = 0;
+  double largest = 0, largest_weight = 0;
   std::string largest_name;
   Value zeros = Value::list(), overs = Value::list(), equals = Value::list();
   constexpr std::size_t shown = 20;
@@ -81,6 +81,9 @@ CheckResult finite(const Survey& s, const CheckInputs&) {
       if (!v.any_finite) continue;
       values += v.elements;
       if (f.role != Role::weights) continue;
+      ++weight_tensors;
+      // Masks are kept with the least number of their type, or with one such value throughout.
+      if (!v.all_equal && !contains(name, "mask") && v.absmax() < 3e38) largest_weight = std::max(largest_weight, v.absmax());
       if (v.absmax() > largest) {
         largest = v.absmax();
         largest_name = name;
@@ -103,19 +106,27 @@ CheckResult finite(const Survey& s, const CheckInputs&) {
   if (over > 0) summary += fmt::format("; {} values become infinite in FP16", over);
   if (subnormal > 0) summary += fmt::format("; {} are subnormal", subnormal);
   if (zero_count > 0) summary += fmt::format("; {} tensor{} all zero", zero_count, zero_count == 1 ? " is" : "s are");
-  return CheckResult::pass(std::move(summary),
-                           Value::object({{"values", values},
-                                          {"absmax", largest},
-                                          {"absmax_tensor", largest_name},
-                                          {"over_f16", over},
-                                          {"over_f16_fraction", values == 0 ? 0.0 : static_cast<double>(over) / static_cast<double>(values)},
-                                          {"subnormal", subnormal},
-                                          {"subnormal_fraction", values == 0 ? 0.0 : static_cast<double>(subnormal) / static_cast<double>(values)},
-                                          {"over_f16_tensors", std::move(overs)},
-                                          {"all_zero", zero_count},
-                                          {"all_zero_tensors", std::move(zeros)},
-                                          {"all_equal", equal_count},
-                                          {"all_equal_tensors", std::move(equals)}}));
+  const bool empty = weight_tensors > 1 && zero_count == weight_tensors;
+  // Trained weights lie around 1; 32-bit activations of what lies beyond overflow after a few layers.
+  constexpr double senseless = 1e15;
+  if (empty) summary = fmt::format("all {} tensors of weights are zero: the model was never trained, or its values were never written", zero_count);
+  if (largest_weight > senseless) summary += ": no training leaves such a value";
+  auto result = CheckResult::pass(
+      std::move(summary), Value::object({{"values", values},
+                                         {"absmax", largest},
+                                         {"absmax_tensor", largest_name},
+                                         {"over_f16", over},
+                                         {"over_f16_fraction", values == 0 ? 0.0 : static_cast<double>(over) / static_cast<double>(values)},
+                                         {"subnormal", subnormal},
+                                         {"subnormal_fraction", values == 0 ? 0.0 : static_cast<double>(subnormal) / static_cast<double>(values)},
+                                         {"over_f16_tensors", std::move(overs)},
+                                         {"all_zero", zero_count},
+                                         {"all_zero_tensors", std::move(zeros)},
+                                         {"all_equal", equal_count},
+                                         {"all_equal_tensors", std::move(equals)}}));
+  if (!empty && largest_weight <= senseless) return result;
+  return empty ? CheckResult::fail("model.not-loaded", std::move(result.summary), std::move(result.measured))
+               : CheckResult::warn("model.nonfinite", std::move(result.summary), std::move(result.measured));
 }
 
 CheckResult pickles(const Survey& s, const CheckInputs&) {
@@ -216,7 +227,7 @@ std::vector<Check> table() {
       make("model.finite", "Are all weights finite?",
            "Looks at every floating-point value of every tensor, also of the optimiser's: NaN and Inf with count and first position. Masks of minus "
            "infinity are no fault; normalisation statistics are judged by model.normalization.",
-           {"model.nonfinite"}, &finite),
+           {"model.nonfinite", "model.not-loaded"}, &finite),
       {"model.device-finite",
        Rung::model,
        "Does the device count the same NaN and Inf?",

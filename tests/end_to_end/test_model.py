@@ -211,6 +211,20 @@ class Directories(unittest.TestCase):
         state.write_bytes(models.safetensors({"state/0/exp_avg": ("F32", (1,), models.floats(NAN))}))
         self.assertEqual(first(check(self.tmp / "run")[1])[0], "model.finite")
 
+    def test_weights_that_are_zero_throughout_or_beyond_sense(self):
+        path = self.tmp / "model.safetensors"
+        zero, some = models.floats(0, 0, 0, 0), models.floats(0.5, -0.25, 0.125, 0)
+        for name, tensors, told in (
+                ("every tensor is zero", {"a.weight": zero, "b.weight": zero}, (1, ("model.finite", "fail", ["model.not-loaded"]))),
+                ("one tensor is zero", {"a.weight": zero, "b.weight": some}, (0, None)),
+                ("one value is beyond sense", {"a.weight": some, "b.weight": models.floats(0.5, 1e30, 1, 2)}, (0, ("model.finite", "warn", ["model.nonfinite"]))),
+                ("a mask", {"a.weight": some, "masked_bias": models.floats(-1e30, 0, 0, 0)}, (0, None))):
+            with self.subTest(name):
+                path.write_bytes(models.safetensors({n: ("F32", (4,), v) for n, v in tensors.items()}))
+                code, value = check(path)
+                found = first(value)
+                self.assertEqual((code, found[:3] if found else None), told)
+
     def test_features_are_compared_with_a_dataset(self):
         root = models.policy(self.tmp / "policy")
         dataset = self.tmp / "set"
