@@ -258,8 +258,9 @@ std::vector<Check> table() {
        "Are the pictures in the Parquet files whole?",
        "Reads the first and the last bytes of every picture (where the data files have at most 1 GiB) and decodes those of the first, a middle and "
        "the "
-       "last episode: PNG and JPEG that are whole and have the size that info.json gives. Other kinds are named and not decoded.",
-       {"data.picture-undecodable", "data.metadata-mismatch"},
+       "last episode: PNG and JPEG that are whole and have the size that info.json gives. Other kinds are named and not decoded. Warns of a camera "
+       "that shows black, one picture throughout an episode, or what another camera shows.",
+       {"data.picture-undecodable", "data.metadata-mismatch", "closed-loop.observation-mismatch"},
        {"dataset.present", "dataset.files-whole", "dataset.row-order"},
        &images},
       {"dataset.picture-statistics",
@@ -270,7 +271,7 @@ std::vector<Check> table() {
        "JPEG pictures in Parquet decoded here, videos by ffmpeg where it is installed. Exchanged red and blue, numbers up to 255 and the deviations "
        "of lerobot 0.4 (squared in 8 bits) are named. Warns only: LeRobot takes ImageNet's statistics unless use_imagenet_stats is false. Depth "
        "maps are left out.",
-       {"data.statistics"},
+       {"data.statistics", "closed-loop.observation-mismatch"},
        {"dataset.present", "dataset.files-whole", "dataset.row-order"},
        &picture_statistics},
       make("dataset.values", "Are the values plausible?",

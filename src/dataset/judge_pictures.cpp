@@ -207,6 +207,37 @@ class Judge {
     return run == runs_.end() || run->second->rows != e.length ? nullptr : run->second;
   }
 
+  /// Pictures that are whole and show nothing: black ones, one picture throughout, another camera's.
+  void what_they_show(const Feature& f, const Episode& e, const PictureHistogram& pictures) {
+    constexpr std::size_t enough = 10;
+    const double near = pictures.lossy ? 1e-4 : 0;
+    const auto warn = [&](const std::string& what) {
+      out_.findings.push_back({f.is_image() ? "dataset.images" : "dataset.picture-statistics", false, "closed-loop.observation-mismatch",
+                               fmt::format("{} of episode {}: {}", f.name, e.index, what), Value::object({{"feature", f.name}, {"episode", e.index}}),
+                               e.source, 0, ""});
+    };
+    const auto& means = pictures.means;
+    const auto alike = [&](const auto& a, const auto& b) {
+      for (std::size_t c = 0; c < 3; ++c)
+        if (std::abs(a[c] - b[c]) > near) return false;
+      return true;
+    };
+    constexpr double dark = 0.02;
+    const bool black = !means.empty() && std::ranges::all_of(means, [](const auto& m) { return m[0] < dark && m[1] < dark && m[2] < dark; }) &&
+                       std::ranges::all_of(pictures.counts, [](const auto& channel) {
+                         return std::all_of(channel.begin() + 32, channel.end(), [](std::uint64_t n) { return n == 0; });
+                       });
+    if (black) return warn(fmt::format("all {} pictures that were looked at are black", means.size()));
+    if (means.size() < enough) return;
+    if (std::ranges::all_of(means, [&](const auto& m) { return alike(m, means.front()); }))
+      return warn(fmt::format(
+          "all {} pictures that were looked at have the same mean colour: one picture throughout, as of a camera that stands still", means.size()));
+    for (const auto& [other, theirs] : shown_[e.index])
+      if (theirs.size() == means.size() && std::equal(means.begin(), means.end(), theirs.begin(), alike))
+        return warn(fmt::format("its pictures are those of {}", other));
+    shown_[e.index].emplace_back(f.name, means);
+  }
+
   void some_episodes(const Feature& f) {
     bool compared = true;
     for (const std::size_t i : spread(d_.episodes.size(), 3)) {
@@ -219,6 +250,7 @@ class Judge {
       progress_(fmt::format("looking at {} of episode {}", f.name, e.index));
       const auto pictures = f.is_image() ? column(f, run->first_row, e.length, most_frames, fmt::format(" of episode {}", e.index)) : video(f, e);
       if (!pictures && f.is_video()) return;
+      if (pictures) what_they_show(f, e, *pictures);
       if (!pictures || !own) continue;
       ++out_.episodes;
       out_.frames += pictures->frames;
@@ -343,6 +375,7 @@ class Judge {
   std::map<std::int64_t, const Run*> runs_;
   std::set<std::pair<std::string, std::int64_t>> bad_;  ///< pictures that were told
   std::size_t told_ = 0;
+  std::map<std::int64_t, std::vector<std::pair<std::string, std::vector<std::array<double, 3>>>>> shown_;  // by episode: what each camera shows
   PictureJudgement out_;
 };
 

@@ -90,6 +90,21 @@ class Data(unittest.TestCase):
         self.assertEqual(found["status"], "skip", found)
         self.assertIn("neither PNG nor JPEG", found["summary"])
 
+    def test_a_camera_that_shows_nothing_is_warned_of(self):
+        size = datasets.WIDTH * datasets.HEIGHT * 3
+        for name, picture, words in (("black", [0] * size, "are black"), ("frozen", [90, 120, 30] * (size // 3), "one picture throughout")):
+            with self.subTest(name):
+                root = self.directory / name
+                make(root, **IMAGE3)
+                for path in sorted((root / "data").rglob("*.parquet")):
+                    rows = datasets.pq.read_table(path).to_pylist()
+                    for row in rows:
+                        row[PICTURE]["bytes"] = datasets.png(picture)
+                    write_rows(path, rows)
+                found = next(c for c in document(run("data", "check", root, "--json"))["checks"] if c["id"] == "dataset.images")
+                self.assertEqual((found["status"], found["causes"]), ("warn", ["closed-loop.observation-mismatch"]), found)
+                self.assertIn(words, found["summary"])
+
     def test_a_picture_that_is_none_is_named_with_its_row(self):
         make(self.directory / "clean", **IMAGE3)
         def after(name, change):
