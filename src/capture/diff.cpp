@@ -212,6 +212,10 @@ Things gpus(const Capture& c) {
          {"unique_id", "mem_info_vram_total", "mem_info_vis_vram_total", "current_compute_partition", "current_memory_partition", "numa_node",
           "reset_method", "enforce_isolation", "power_dpm_force_performance_level", "product_name"})
       add_value(out, c, device + "/" + std::string(file), name + " " + std::string(file));
+    // Where only the card's own tree was handed over; among all PCI devices the width stands with the address.
+    if (const auto width = c.value(device + "/current_link_width");
+        width && *width != "0" && *width != "255" && c.list("/sys/bus/pci/devices").empty())
+      out[name + " link width"] = "x" + std::string(*width);
     if (const auto pages = c.file(device + "/ras/gpu_vram_bad_pages")) out[name + " retired pages"] = std::to_string(lines(*pages).size());
     for (const std::string& hwmon : c.list(device + "/hwmon"))
       add_value(out, c, device + "/hwmon/" + hwmon + "/power1_cap", name + " power cap (µW)");

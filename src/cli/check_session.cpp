@@ -106,8 +106,11 @@ void compare_with_parent(const Result<capture::Capture>& before, const std::stri
 /// Rung 1 judges a machine; what logs say beside it is told by another command.
 void point_to_explain(const CheckOptions& options, CheckSession& session) {
   std::vector<std::string> named;
+  // Who asks for the CPU or another vendor's GPU does not miss an AMD GPU.
+  const bool other_device = !options.inputs.device.empty() && options.inputs.device != "hip";
   for (const auto& diagnosis : session.diagnoses.items())
-    if (!diagnosis["benign"].as_bool() && diagnosis["confidence"].as_text() != "possible" && named.size() < 3)
+    if (!diagnosis["benign"].as_bool() && !(other_device && diagnosis["cause"].as_text().starts_with("device.")) &&
+        diagnosis["confidence"].as_text() != "possible" && named.size() < 3)
       named.push_back(fmt::format("{} ({})", diagnosis["cause"].as_text(), diagnosis["confidence"].as_text()));
   if (named.empty() && (options.from.empty() || session.capture.kind() != "loose")) return;
   std::string command = "firstfault explain";

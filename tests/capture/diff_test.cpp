@@ -107,5 +107,18 @@ TEST(Diff, ComparesCardsByAddressAndNotByNumber) {
   EXPECT_TRUE(diff(machine(), after).changes.empty());
 }
 
+TEST(Diff, TheWidthOfACardsLinkIsSeenInItsOwnTree) {
+  const auto tree = [](const std::string& width) {
+    Capture c;
+    c.add_file("/sys/class/drm/card0/device/uevent", "PCI_SLOT_NAME=0000:03:00.0\n");
+    c.add_file("/sys/class/drm/card0/device/current_link_width", width + "\n");
+    return c;
+  };
+  const Difference d = diff(tree("16"), tree("4"));
+  ASSERT_EQ(d.changes.size(), 1u);
+  EXPECT_EQ(d.changes[0].name, "0000:03:00.0 link width");
+  EXPECT_TRUE(diff(tree("16"), tree("16")).changes.empty());
+}
+
 }  // namespace
 }  // namespace ff::capture
