@@ -266,7 +266,7 @@ void cameras(std::string_view text, FactSink& sink) {
     if (line.size() > max_line) return;
     const std::size_t bracket = line.find_first_of("[({");
     const auto list = quoted_list(line.substr(std::min(bracket == std::string_view::npos ? line.size() : line.find('[', 0), line.size())));
-    if (list.size() < 1) return;
+    if (list.empty()) return;
     const std::string_view label = line.substr(0, bracket);
     const bool pictures = std::ranges::any_of(list, [](const std::string& k) { return mentions_any(k, {"image", "camera", "cam_"}); });
     if (mentions_any(label, {"policy", "config", "expected", "checkpoint", "input_features", "image_features"}) && pictures) {

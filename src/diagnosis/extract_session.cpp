@@ -87,7 +87,7 @@ void padding(std::string_view text, FactSink& sink) {
       return;
     }
     const auto value = to_integer(body);
-    if (value && asked == Asked::length) length = *value;
+    if (value && asked == Asked::length) length = value;
     if (value && asked == Asked::padded && length && *length > 0 && *value == *length) sink.add("dataset.pad.all_frames", true, number, line);
     asked = Asked::nothing;
   });

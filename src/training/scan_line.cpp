@@ -256,7 +256,8 @@ std::size_t next_record(std::string_view s) {
   s = s.substr(0, longest);
   for (const std::string_view key : {"step", "Step", "iteration", "iter"}) {
     const auto first = s.find(key);
-    if (first == std::string_view::npos || first > 40) continue;
+    constexpr std::size_t farthest = 40;
+    if (first > farthest) continue;  // npos is
     for (auto at = s.find(key, first + key.size()); at != std::string_view::npos; at = s.find(key, at + key.size())) {
       if (key_part(s[at - 1])) continue;
       const Scan before = scan(s.substr(0, at)), behind = scan(s.substr(at, 160));
