@@ -56,7 +56,13 @@ std::string content_problem(std::string_view name, std::string_view bytes, std::
   if (low.ends_with(".safetensors")) return safetensors_problem(bytes);
   if (low.ends_with(".json")) {
     const auto parsed = parse_json(quote_nonfinite(bytes));
-    return parsed ? "" : "is no whole JSON document: " + parsed.error().what;
+    if (!parsed) return "is no whole JSON document: " + parsed.error().what;
+    // What a state is written into is never empty.
+    for (const char* state : {"rng_state", "scheduler_state", "training_step", "trainer_state"})
+      if (low.starts_with(state) && parsed->members().empty() && parsed->items().empty() &&
+          (parsed->is_object() || parsed->is_list() || parsed->is_null()))
+        return "holds nothing: an empty JSON document";
+    return {};
   }
   if (low.ends_with(".pt") || low.ends_with(".pth") || low.ends_with(".bin")) {
     if (bytes.starts_with("PK")) return zip_problem(bytes);
